@@ -42,33 +42,35 @@ WRITER ?= runs/live/writer
 NOT_BOOK = __init__ presets verify
 BOOK = $(filter-out $(NOT_BOOK:%=modeling_scratch/%.py), $(wildcard modeling_scratch/*.py))
 
-.PHONY: train course site translator writer test test-pythons test-all test-textbook test-docs test-gpu gpu lint docs clean
+.PHONY: train course site test test-pythons test-all test-textbook test-docs test-gpu gpu lint docs clean
 
+TRAIN = $(VENV)/bin/python scripts/train_classifier.py $(SOURCE) $(ARGS)
 train: $(VENV)/.train-installed
-	$(VENV)/bin/python scripts/train_classifier.py $(SOURCE) $(ARGS)
+	$(TRAIN)
 
 course: $(VENV)/.train-installed
 	$(VENV)/bin/python scripts/lesson.py --teacher --slides $(ARGS)
 
-site: $(VENV)/.docs-installed $(VENV)/.train-installed
-	test -e "$(CLASSIFIER)/config.json" || test "$(CLASSIFIER)" != "$(RUN)" || $(MAKE) train
-	test -e "$(TRANSLATOR)/config.json" || test "$(TRANSLATOR)" != runs/live/translator || $(MAKE) translator
-	test -e "$(WRITER)/config.json" || test "$(WRITER)" != runs/live/writer || $(MAKE) writer
+site: $(VENV)/.docs-installed $(foreach model,$(CLASSIFIER) $(TRANSLATOR) $(WRITER),$(model)/config.json)
 	$(VENV)/bin/python -m sphinx -q -W --keep-going -b html docs "$(SITE)/docs"
 	$(VENV)/bin/python scripts/maintenance/build_site.py "$(SITE)" \
 		--classifier "$(CLASSIFIER)" --translator "$(TRANSLATOR)" --writer "$(WRITER)"
 	@echo "open $(SITE)/index.html"
 
-runs/live/reviews.txt: docs/examples/live_texts.py $(VENV)/.train-installed
+# Models are trained where they are missing, and never again: what they are made of stands behind a |.
+$(RUN)/config.json: | $(VENV)/.train-installed
+	$(TRAIN)
+
+runs/live/reviews.txt: | $(VENV)/.train-installed
 	$(VENV)/bin/python docs/examples/live_texts.py runs/live
 
-translator: $(VENV)/.train-installed runs/live/reviews.txt
+runs/live/translator/config.json: | $(VENV)/.train-installed runs/live/reviews.txt
 	$(VENV)/bin/python scripts/train_translation.py --train_file runs/live/train.en runs/live/train.de \
 		--test_file runs/live/test.en runs/live/test.de --tokenizer_kind words --num_train_epochs 8 \
 		--config_overrides hidden_size=64,num_hidden_layers=2,hidden_dropout=0.1 --num_beams 1 \
 		--output_dir runs/live/translator $(ARGS)
 
-writer: $(VENV)/.train-installed runs/live/reviews.txt
+runs/live/writer/config.json: | $(VENV)/.train-installed runs/live/reviews.txt
 	$(VENV)/bin/python scripts/pretrain.py --objective clm --train_file runs/live/reviews.txt --document line \
 		--preset plays --vocab_size 3000 --config_overrides hidden_size=64,num_hidden_layers=2,intermediate_size=256 \
 		--learning_rate 4e-3 --per_device_train_batch_size 16 --num_train_epochs 3 --output_dir runs/live/writer $(ARGS)

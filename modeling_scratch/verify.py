@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Names of earlier versions, which the cards of saved models have: the doctor verifies copies."""
+"""Record and verify the files of a saved model, by names that earlier model cards use."""
 
 import os
 import sys
@@ -16,7 +16,7 @@ CHECKS = ("recorded_files",)
 
 
 def verify(folder: str | os.PathLike, trust_remote_code: bool = False, revision: str | None = None) -> "Diagnosis":
-    """Compare a folder, or a repository of the Hub, with its verify.json. No code of the folder runs."""
+    """Compare a folder, or a repository on the Hub, with its verify.json. None of its code runs."""
     from .doctor import check_folder
     from .doctor.diagnosis import folder_of
 
@@ -24,8 +24,10 @@ def verify(folder: str | os.PathLike, trust_remote_code: bool = False, revision:
 
 
 def main() -> int:
+    """Name the command that verifies a copy."""
     name = next((each for each in sys.argv[1:] if not each.startswith("-")), "FOLDER")
-    print(f"verify is retired: use modeling-scratch doctor {name} --checks {' '.join(CHECKS)}", file=sys.stderr)
+    command = f"modeling-scratch doctor {name} --checks {' '.join(CHECKS)}"
+    print(f"verify: it is retired: use {command}", file=sys.stderr)
     return 2
 
 

@@ -17,7 +17,7 @@ from runpy import run_path
 from typing import Any, NoReturn
 
 OPTIONS = Path(__file__).parent / "help" / "options.json"
-RULE = Path(__file__).resolve().parents[1] / "modeling_scratch" / "run" / "folder_rule.py"
+RULE = Path(__file__).resolve().parents[1] / "modeling_scratch" / "run" / "layout.py"
 TYPES = {"int": int, "float": float}
 FILES = {"train_file", "validation_file", "test_file", "unlabelled_file"}
 READ_INPUT = {"predict"}  # programs whose --input is a file, not a model

@@ -57,11 +57,9 @@ class Repository:
 
 
 class Refusal(Exception):  # noqa: N818  an answer, not a fault of the server
-    def __init__(self, status: int, message: str, code: str | None = None, commit: str | None = None) -> None:
+    def __init__(self, status: int, message: str, code: str = "", **more: str) -> None:
         super().__init__(message)
-        self.status = status
-        headers = {"X-Error-Message": message, "X-Error-Code": code, "X-Repo-Commit": commit}
-        self.headers = {name: value for name, value in headers.items() if value is not None}
+        self.status, self.code, self.body = status, code, {"error": message, **more}
 
 
 class HubServer(ThreadingHTTPServer):
@@ -75,7 +73,7 @@ class HubServer(ThreadingHTTPServer):
 
     def __init__(self, token: str, user: str = "user") -> None:
         super().__init__(("127.0.0.1", 0), Handler)
-        self.token, self.user = token, user
+        self.token, self.user, self.url = token, user, f"http://127.0.0.1:{self.server_port}"
         self.changed = Condition()  # storage or cuts, and a lock for all that is here
         self.repositories: dict[str, Repository] = {}
         self.storage: dict[str, bytes] = {}
@@ -83,10 +81,6 @@ class HubServer(ThreadingHTTPServer):
         self.cut_after: dict[str, int] = {}
         self.cuts: list[str] = []
         self.answers: dict[str, list[int]] = {}
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
 
     def __enter__(self) -> "HubServer":
         Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
@@ -130,9 +124,16 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubServer]:
         yield server
 
 
-class Handler(BaseHTTPRequestHandler):
-    """Finds the endpoint that ROUTES has for a request: answers are JSON where they are nothing else."""
+NAME = "([^/]+/[^/]+)"
+ROUTES: list[tuple[str, str, Callable[..., Any]]] = []
 
+
+def at(method: str, pattern: str) -> Callable[[Any], Any]:
+    """The endpoint of a method and the paths that match a pattern, whose groups are its arguments."""
+    return lambda endpoint: ROUTES.append((method, pattern, endpoint)) or endpoint
+
+
+class Handler(BaseHTTPRequestHandler):
     server: HubServer
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -142,33 +143,26 @@ class Handler(BaseHTTPRequestHandler):
         path = urlsplit(self.path).path
         self.server.requests.append(f"{self.command} {path}")
         try:
-            content = self.answer(path)
-            if content is not None:
+            if (content := self.answer(path)) is not None:  # else it has been sent, or the connection was cut
                 self.send(json.dumps(content).encode(), {"Content-Type": "application/json"})
         except Refusal as refusal:
-            self.send(json.dumps({"error": str(refusal)}).encode(), refusal.headers, refusal.status)
+            self.send(json.dumps(refusal.body).encode(), {"X-Error-Code": refusal.code}, refusal.status)
 
     def answer(self, path: str) -> Any:
-        """None where the endpoint has sent its answer, or cut the connection, itself."""
-        for method, pattern, endpoint in ROUTES:
-            if self.command == method and (match := re.fullmatch(pattern, path)):
-                return self.call(endpoint, *map(unquote, match.groups("")))
-        self.read_body()
-        raise Refusal(404, f"there is no {path} here")
-
-    def call(self, endpoint: Callable[..., Any], *arguments: str) -> Any:
-        name = endpoint.__name__
-        if cut_after := self.server.cut_after.get(arguments[-1] if arguments else ""):
+        if cut_after := self.server.cut_after.get(oid := path.rpartition("/")[2]):
             self.rfile.read(cut_after)
             self.close_connection = True
             with self.server.changed:
-                self.server.cuts.append(arguments[-1])
+                self.server.cuts.append(oid)
                 self.server.changed.notify_all()
             return None
-        self.body = self.read_body()
-        if statuses := self.server.answers.get(name):
-            raise Refusal(statuses.pop(0), f"{name} is refused")
-        return endpoint(self, *arguments)
+        self.body = self.rfile.read(int(self.headers["Content-Length"] or 0))
+        for method, pattern, endpoint in ROUTES:
+            if self.command == method and (match := re.fullmatch(pattern, path)):
+                if statuses := self.server.answers.get(endpoint.__name__):
+                    raise Refusal(statuses.pop(0), f"{endpoint.__name__} is refused")
+                return endpoint(self, *map(unquote, match.groups("")))
+        raise Refusal(404, f"there is no {path} here")
 
     do_GET = do_HEAD = do_POST = do_PUT = handle_request  # noqa: N815
 
@@ -183,20 +177,13 @@ class Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(body)
 
-    def read_body(self) -> bytes:
-        return self.rfile.read(int(self.headers["Content-Length"] or 0))
-
-    def is_authorized(self) -> bool:
-        """Whether the token is right; False without one, and refused if it is wrong."""
-        given = self.headers["Authorization"]
+    def repository(self, name: str, writes: bool = False) -> Repository:
+        """Refuses a wrong token, and whoever has none for what only its user may do."""
+        given, found = self.headers["Authorization"], self.server.repositories.get(name)
         if given not in (None, f"Bearer {self.server.token}"):
             raise Refusal(401, "Invalid credentials in Authorization header")
-        return given is not None
-
-    def repository(self, name: str, writes: bool = False) -> Repository:
-        authorized, found = self.is_authorized(), self.server.repositories.get(name)
-        if found is None or ((writes or found.private) and not authorized):
-            raise Refusal(404 if authorized else 401, "Repository not found", "RepoNotFound")
+        if found is None or ((writes or found.private) and not given):
+            raise Refusal(404 if given else 401, "Repository not found", "RepoNotFound")
         return found
 
     def commit(self, repository: Repository, revision: str) -> tuple[str, dict[str, File]]:
@@ -205,68 +192,67 @@ class Handler(BaseHTTPRequestHandler):
             raise Refusal(404, f"Invalid rev id: {revision}", "RevisionNotFound")
         return name, repository.commits[name].files
 
-    # Repositories
-
+    @at("POST", "/api/repos/create")
     def create(self) -> dict[str, Any]:
         request = json.loads(self.body)
-        if not self.is_authorized():
+        if self.headers["Authorization"] != f"Bearer {self.server.token}":
             raise Refusal(401, "Invalid username or password.")
         name = f"{self.server.user}/{request['name']}"
         with self.server.changed:
             if name in self.server.repositories:
-                url = json.dumps({"error": "You already created this model repo", "url": f"{self.server.url}/{name}"})
-                self.send(url.encode(), {"Content-Type": "application/json"}, 409)
-                return None
-            repository = Repository(private=request.get("visibility") == "private")
+                raise Refusal(409, "You already created this model repo", url=f"{self.server.url}/{name}")
+            self.server.repositories[name] = repository = Repository(request.get("visibility") == "private")
             repository.commit("main", "initial commit", {".gitattributes": File(ATTRIBUTES)})
-            self.server.repositories[name] = repository
         return {"url": f"{self.server.url}/{name}"}
 
+    @at("POST", f"/api/models/{NAME}/branch/([^/]+)")
     def branch(self, name: str, branch: str) -> dict[str, Any]:
         repository = self.repository(name, writes=True)
         repository.branches[branch] = self.commit(repository, "main")[0]
         return {}
 
-    def info(self, name: str, revision: str = "main") -> dict[str, Any]:
+    @at("GET", f"/api/models/{NAME}(?:/revision/([^/]+))?")
+    def info(self, name: str, revision: str) -> dict[str, Any]:
         repository = self.repository(name)
-        commit, files = self.commit(repository, revision)
+        commit, files = self.commit(repository, revision or "main")
         siblings = [{"rfilename": path} for path in files]
         return {"id": name, "private": repository.private, "sha": commit, "siblings": siblings, "tags": []}
 
-    def tree(self, name: str, revision: str, folder: str = "") -> list[dict[str, Any]]:
+    @at("GET", f"/api/models/{NAME}/tree/([^/]+)(?:/(.+))?")
+    def tree(self, name: str, revision: str, folder: str) -> list[dict[str, Any]]:
         """Of all files below a folder, whether that was asked for (`recursive`) or not."""
-        commit, files = self.commit(self.repository(name), revision)
-        entries = [
+        return [
             {"type": "file", "path": path, "size": len(file.content), "oid": file.oid}
             | ({"lfs": {"oid": file.oid, "size": len(file.content), "pointerSize": 130}} if file.is_lfs else {})
-            for path, file in files.items()
+            for path, file in self.commit(self.repository(name), revision)[1].items()
             if path.startswith(f"{folder}/" if folder else "")
         ]
-        if folder and not entries:
-            raise Refusal(404, f"{folder} does not exist on {revision!r}", "EntryNotFound", commit)
-        return entries
 
+    @at("HEAD", f"/{NAME}/resolve/([^/]+)/(.+)")
+    @at("GET", f"/{NAME}/resolve/([^/]+)/(.+)")
     def resolve(self, name: str, revision: str, path: str) -> None:
         commit, files = self.commit(self.repository(name), revision)
         if path not in files:
-            raise Refusal(404, "Entry not found", "EntryNotFound", commit)
-        self.send(files[path].content, {"X-Repo-Commit": commit, "ETag": f'"{files[path].oid}"'})
+            return self.send(b"", {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": commit}, 404)
+        return self.send(files[path].content, {"X-Repo-Commit": commit, "ETag": f'"{files[path].oid}"'})
 
     # Uploads: which files are large, where they go, and the commit that makes files of what is there
 
+    @at("POST", "/api/validate-yaml")
     def validate_card(self) -> dict[str, Any]:
         return {"errors": [], "warnings": []}
 
+    @at("POST", f"/api/models/{NAME}/preupload/([^/]+)")
     def preupload(self, name: str, revision: str) -> dict[str, Any]:
         _, there = self.commit(self.repository(name, writes=True), revision)
         answers = []
         for file in json.loads(self.body)["files"]:
-            large = b"\0" in base64.b64decode(file["sample"])
+            mode = "lfs" if b"\0" in base64.b64decode(file["sample"]) else "regular"
             oid = there[file["path"]].oid if file["path"] in there else None
-            mode = "lfs" if large else "regular"
             answers.append({"path": file["path"], "uploadMode": mode, "shouldIgnore": False, "oid": oid})
         return {"files": answers}
 
+    @at("POST", f"/{NAME}[.]git/info/lfs/objects/batch")
     def lfs_batch(self, name: str) -> dict[str, Any]:
         self.repository(name, writes=True)
         objects = json.loads(self.body)["objects"]
@@ -275,6 +261,7 @@ class Handler(BaseHTTPRequestHandler):
                 wanted["actions"] = {"upload": {"href": f"{self.server.url}/storage/{wanted['oid']}?{SIGNATURE}"}}
         return {"transfer": "basic", "objects": objects}
 
+    @at("PUT", "/storage/([0-9a-f]{64})")
     def store(self, oid: str) -> dict[str, Any]:
         """Its URLs are signed: a token has no business there."""
         if self.headers["Authorization"] is not None or not self.path.endswith(SIGNATURE):
@@ -286,40 +273,19 @@ class Handler(BaseHTTPRequestHandler):
             self.server.changed.notify_all()
         return {}
 
+    @at("POST", f"/api/models/{NAME}/commit/([^/]+)")
     def receive_commit(self, name: str, branch: str) -> dict[str, Any]:
         """A line of JSON for each file, after a header."""
         repository = self.repository(name, writes=True)
         header, *operations = map(json.loads, self.body.splitlines())
         with self.server.changed:
             files = dict(self.commit(repository, branch)[1])
-            for operation in operations:
-                self.apply(operation["key"], operation["value"], files)
+            for kind, value in ((each["key"], each["value"]) for each in operations):
+                if kind == "deletedFile":
+                    del files[value["path"]]
+                elif kind == "file":
+                    files[value["path"]] = File(base64.b64decode(value["content"]))
+                else:  # a large one, which is in the storage
+                    files[value["path"]] = File(self.server.storage[value["oid"]], is_lfs=True)
             commit = repository.commit(branch, header["value"]["summary"], files)
         return {"commitUrl": f"{self.server.url}/{name}/commit/{commit}", "commitOid": commit}
-
-    def apply(self, kind: str, value: dict[str, Any], files: dict[str, File]) -> None:
-        if kind == "file":
-            files[value["path"]] = File(base64.b64decode(value["content"]))
-        elif kind == "deletedFile":
-            del files[value["path"]]
-        elif kind == "lfsFile" and value["oid"] in self.server.storage:
-            files[value["path"]] = File(self.server.storage[value["oid"]], is_lfs=True)
-        else:
-            raise Refusal(400, f"cannot do this: {kind} {value['path']}")
-
-
-NAME = "([^/]+/[^/]+)"
-ROUTES: list[tuple[str, str, Callable[..., Any]]] = [
-    ("POST", "/api/repos/create", Handler.create),
-    ("POST", "/api/validate-yaml", Handler.validate_card),
-    ("POST", f"/api/models/{NAME}/branch/([^/]+)", Handler.branch),
-    ("POST", f"/api/models/{NAME}/preupload/([^/]+)", Handler.preupload),
-    ("POST", f"/api/models/{NAME}/commit/([^/]+)", Handler.receive_commit),
-    ("POST", f"/{NAME}[.]git/info/lfs/objects/batch", Handler.lfs_batch),
-    ("PUT", "/storage/([0-9a-f]{64})", Handler.store),
-    ("GET", f"/api/models/{NAME}", Handler.info),
-    ("GET", f"/api/models/{NAME}/revision/([^/]+)", Handler.info),
-    ("GET", f"/api/models/{NAME}/tree/([^/]+)(?:/(.+))?", Handler.tree),
-    ("HEAD", f"/{NAME}/resolve/([^/]+)/(.+)", Handler.resolve),
-    ("GET", f"/{NAME}/resolve/([^/]+)/(.+)", Handler.resolve),
-]

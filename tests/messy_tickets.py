@@ -21,6 +21,7 @@ TYPOS = {
     "shipping": ["Shipping", "shiping"],
     "Bücher": ["bücher", "Bu\u0308cher"],
 }
+SLIPS = {"Biling": "billing", "billling": "billing", "loign": "login", "shiping": "shipping"}  # of letters
 FILLERS = ["please", "help", "again", "my", "the", "since", "Monday", "😡", "🙏🏽", "doesn't;", "work,", '"now"', "…"]
 JOINTS = [" ", "  ", "\t", "\n", "\u00a0"]
 

@@ -104,16 +104,15 @@ def scores(query, key):
 
 course.check("scores", scores)
 
-# %% [markdown]
-# **Why the division?** Take a query and a key of $d_k = 64$ independent features with mean 0 and variance 1. Their
-# dot product is a sum of 64 terms. Each term has mean 0 and variance 1. Variances of independent terms add up, so the
-# standard deviation of the sum is 8, the square root of 64.
 # %% [markdown] slide
 # ## Why the division by $\sqrt{d_k}$
 #
-# The dot product of $d_k$ random features has the standard deviation $\sqrt{d_k}$. Without the division, the scores
-# of wide heads are large, and the softmax takes one key and drops all others. Then its gradient is almost 0, and the
-# layer stops learning.
+# Take a query and a key of $d_k$ independent features with mean 0 and variance 1. Their dot product is a sum of $d_k$
+# terms of variance 1. Variances of independent terms add up, so its standard deviation is $\sqrt{d_k}$: 8 for 64
+# features.
+#
+# Without the division, the scores of wide heads are large, and the softmax takes one key and drops all others. Then
+# its gradient is almost 0, and the layer stops learning.
 # %%
 torch.manual_seed(0)
 for size in (4, 64, 1024):

@@ -263,8 +263,8 @@ for name, trained in (("trained", model), ("by heart", memoriser)):
 # - A training loss shows nothing about new texts. Choose by validation, report the test.
 # - Attention learns where to look because the loss asks for it. Check what it shows by an intervention.
 #
-# On a model of reviews, `modeling-scratch explain` shows all of this for one text: its attention, one training step,
-# and what changes if a word is deleted.
+# On a model of reviews, `modeling-scratch explain` shows this for one text: its attention, and what changes if a
+# word is deleted.
 # %% [markdown] teacher
 # **Questions that come.**
 #

@@ -82,19 +82,25 @@ REHEARSED = Recipe(
 # --- pretraining -----------------------------------------------------------------------------------------------------
 
 
-def streams(splits: Sequence[Texts], tokens: int) -> Iterator[list[np.ndarray]]:
-    """Whole texts in random order, epoch after epoch, as many as fit into `tokens`."""
-    random = np.random.default_rng(0)
-    numbers = [(split, number) for split in splits for number in range(len(split))]
+def pretraining_batches(tokens: Tokens, recipe: Recipe) -> Iterator[Batch]:
+    """Whole texts without their labels, in random order, epoch after epoch: as many a batch as fit into recipe.tokens.
+
+    All batches are filled up to one shape, for all of the training.
+    """
+    splits = [tokens.texts[name] for name in ("imdb-train", "imdb-unlabelled", "sst2-train")]
+    lengths = np.concatenate([split.lengths() for split in splits])
+    most = int(1.6 * recipe.tokens / lengths.mean()) + -(-recipe.tokens // int(lengths.max()))
+    size, random = Size(recipe.tokens, most, int(lengths.max())), np.random.default_rng(0)
+    places = [(split, number) for split in splits for number in range(len(split))]
     texts: list[np.ndarray] = []
-    room = tokens
+    room = recipe.tokens
     while True:
-        for place in random.permutation(len(numbers)):
-            split, number = numbers[place]
+        for place in random.permutation(len(places)):
+            split, number = places[place]
             text = split.text(number)
             if len(text) > room:
-                yield texts
-                texts, room = [], tokens
+                yield pin(fill(flat_batch(texts), [size], tokens.special[0]), recipe.device)
+                texts, room = [], recipe.tokens
             texts.append(text)
             room -= len(text)
 
@@ -109,16 +115,6 @@ def flat_batch(texts: Sequence[np.ndarray]) -> Batch:
         "position_ids": torch.from_numpy(positions)[None],
         "cu_seq_lens_q": bounds, "cu_seq_lens_k": bounds, "max_length_q": max(lengths), "max_length_k": max(lengths),
     }  # fmt: skip
-
-
-def pretraining_batches(tokens: Tokens, recipe: Recipe) -> Iterator[Batch]:
-    """Texts without their labels, recipe.tokens a batch: one shape for all of the training."""
-    splits = [tokens.texts[name] for name in ("imdb-train", "imdb-unlabelled", "sst2-train")]
-    lengths = np.concatenate([split.lengths() for split in splits])
-    texts = int(1.6 * recipe.tokens / lengths.mean()) + -(-recipe.tokens // int(lengths.max()))
-    size = Size(recipe.tokens, texts, int(lengths.max()))
-    for chosen in streams(splits, recipe.tokens):
-        yield pin(fill(flat_batch(chosen), [size], tokens.special[0]), recipe.device)
 
 
 def mask_words(ids: Tensor, special: Sequence[int], vocab_size: int, fraction: float) -> tuple[Tensor, Tensor]:
@@ -154,23 +150,22 @@ def pretrain(tokens: Tokens, recipe: Recipe, tell: Callable[[str], None]) -> tup
     step = captured_step(model, optimizer, loss=loss, dtype=recipe.dtype, compiled=True)
     batches, losses = pretraining_batches(tokens, recipe), list[Tensor]()
 
-    def train(first: int, last: int, total: int) -> float:
-        """Take the steps from first to last of a schedule of total steps; return the seconds."""
+    def train(end: int, total: int) -> float:
+        """Take the steps up to this one of a schedule of total steps; return the seconds."""
         start = time.perf_counter()
-        for number in range(first, last):
-            optimizer.param_groups[0]["lr"] = recipe.rate * schedule(number, total, recipe.warm_up)
+        while len(losses) < end:
+            optimizer.param_groups[0]["lr"] = recipe.rate * schedule(len(losses), total, recipe.warm_up)
             losses.append(step(next(batches)))
-            if (number + 1) % TOLD == 0:
-                tell(f"step {number + 1:,}: loss {_mean(losses):.3f}")
+            if len(losses) % TOLD == 0:
+                tell(f"step {len(losses):,}: loss {_mean(losses):.3f}")
         wait_for(recipe.device)
         return time.perf_counter() - start
 
     unknown = 100 * recipe.warm_up  # the number of steps is not known before a step has been timed
-    seconds = train(0, FIRST_STEPS, unknown)
-    timed = train(FIRST_STEPS, 2 * FIRST_STEPS, unknown)
+    compiling, timed = (train(end, unknown) for end in (FIRST_STEPS, 2 * FIRST_STEPS))
     total = max(int(recipe.seconds / timed * FIRST_STEPS), 3 * FIRST_STEPS)
     tell(f"pretraining: {1e3 * timed / FIRST_STEPS:.1f} ms a step, {total:,} steps")
-    seconds += timed + train(2 * FIRST_STEPS, total, total)
+    seconds = compiling + timed + train(total, total)
     row = {
         "parameters": sum(weight.numel() for weight in model.parameters()), "steps": total,
         "tokens": total * recipe.tokens, "seconds": round(seconds, 1),

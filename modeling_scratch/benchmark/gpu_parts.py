@@ -63,12 +63,14 @@ class Session:
     def begin(self, part: str) -> None:
         """Keep the conditions of a part. Raises DataError where earlier rows of it were found under others."""
         now = conditions(self.rehearses) | {"tokens": self.tokens.origin}
+        for ending in ENDINGS:  # of an earlier call
+            self.done(part).pop(ending, None)
         before = self.done(part).get("conditions", now)
         if changed := [name for name in now if name != "date" and before.get(name) != now[name]]:
             raise DataError(f"{self.folder / RESULTS} has rows of another {changed[0]}: {before.get(changed[0])}")
-        if known := self.done(part).keys() - {"conditions", *ENDINGS}:
+        if known := self.done(part).keys() - {"conditions"}:
             tell(f"{part}: {len(known)} rows are known from earlier calls; --overwrite measures them again")
-        self.keep(part, "conditions", now | {"date": before.get("date", now["date"])})
+        self.keep(part, "conditions", before)
 
     def keep(self, part: str, key: str, row: Row) -> None:
         """Write a row at once: a session may end at any moment."""
@@ -144,12 +146,10 @@ def run_parts(
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # asks without CUDA, which a forked process could not use then
     if not rehearses and not torch.cuda.is_available():
         raise DataError(NO_DEVICE)
-    results = read_results(folder)
     tokens = demo_tokens() if rehearses else read_tokens(tokens_file)
+    results = {name: rows for name, rows in read_results(folder).items() if not (anew and name in names)}
     folder.mkdir(parents=True, exist_ok=True)
-    if anew:
-        results = {name: rows for name, rows in results.items() if name not in names}
-        write_json(folder / RESULTS, results)
+    write_json(folder / RESULTS, results)
     session = Session(folder, rehearses, tokens, results)
     tell(f"results go to {folder / PAGE}")
     for name in names:
@@ -184,12 +184,10 @@ def _run(name: str, session: Session, limit: float) -> None:
     start = time.monotonic()
     child = multiprocessing.get_context("fork").Process(target=_work, args=(name, session))
     child.start()
-    was_stopped = False
     try:
         child.join(limit)
-        was_stopped = child.is_alive()
     finally:
-        if child.is_alive():
+        if was_stopped := child.is_alive():
             for kill in (os.killpg, os.kill):  # it leads its group as soon as it runs
                 with suppress(ProcessLookupError):
                     kill(child.pid, signal.SIGKILL)
@@ -197,24 +195,21 @@ def _run(name: str, session: Session, limit: float) -> None:
     session.results = read_results(session.folder)
     if was_stopped:
         session.keep(name, "stopped", {"at its limit of": f"{limit:.0f} s"})
-    elif child.exitcode and "failed" not in session.done(name):
+    elif child.exitcode:
         session.keep(name, "failed", {"error": f"its process ended with exit code {child.exitcode}"})
-    elif not child.exitcode:
-        tell(f"{name}: done after {time.monotonic() - start:.0f} s")
+    else:
+        tell(f"{name}: ended after {time.monotonic() - start:.0f} s")
 
 
 def _work(name: str, session: Session) -> None:
     os.setsid()  # a group of processes: what compiles in parallel ends with it
-    for ending in ENDINGS:  # of an earlier call
-        session.done(name).pop(ending, None)
     try:
         session.begin(name)
         for key, row in PARTS[name].rows(session):
             session.keep(name, key, row)
-    except Exception as error:
+    except Exception as error:  # of any library
         traceback.print_exc()
         session.keep(name, "failed", {"error": f"{type(error).__name__}: {one_line(error)[:300]}"})
-        sys.exit(1)
 
 
 def conditions(rehearses: bool) -> Row:

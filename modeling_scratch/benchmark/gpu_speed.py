@@ -37,7 +37,7 @@ from .data import Batch, Rows, in_random_order, on_device, packed, padded, paddi
 from .gpu_tokens import Tokens
 from .models import CLASSIFIER, DECODER, check_logits, make_pair
 from .settings import Settings
-from .timing import run_rounds, training_operations
+from .timing import training_operations
 
 Row = dict[str, Any]
 Rounds = Sequence[Sequence[Batch]]
@@ -86,17 +86,16 @@ def rows_of(tokens: Tokens, data: str, count: int, plan: Plan) -> Rows:
     return [(texts.text(int(number), longest) % shape.vocab_size).tolist() for number in chosen]
 
 
-def pin(batch: Batch, device: str) -> Batch:
+def pin(batch: Batch, device: str, left_out: str = "") -> Batch:
     """In memory from which a GPU copies while the host goes on."""
+    kept = {name: value for name, value in batch.items() if name != left_out}
     if device == "cpu":
-        return batch
-    return {name: value.pin_memory() if isinstance(value, Tensor) else value for name, value in batch.items()}
+        return kept
+    return {name: value.pin_memory() if isinstance(value, Tensor) else value for name, value in kept.items()}
 
 
-def batches_of(rounds: Sequence[Sequence[Rows]], form: Callable[[Rows], Batch], plan: Plan, labels: bool) -> Rounds:
-    made = [[form(texts) for texts in one] for one in rounds]
-    left_out = set() if labels else {"labels"}
-    return [[pin({k: batch[k] for k in batch.keys() - left_out}, plan.device) for batch in one] for one in made]
+def batches_of(rounds: Sequence[Sequence[Rows]], form: Callable[[Rows], Batch], plan: Plan, left_out: str) -> Rounds:
+    return [[pin(form(texts), plan.device, left_out) for texts in one] for one in rounds]
 
 
 def in_turns(sides: Mapping[str, tuple[Callable[[Batch], object], Rounds]], plan: Plan) -> Taken:
@@ -109,7 +108,7 @@ def in_turns(sides: Mapping[str, tuple[Callable[[Batch], object], Rounds]], plan
             for _ in range(3):
                 step(batch)
         plan.settings.wait()
-    taken = timing.in_turns({name: run_rounds(*side) for name, side in sides.items()}, plan.rounds, plan.settings.wait)
+    taken = timing.in_turns(sides, plan.settings.wait)
     return {
         name: [1e3 * seconds / len(one) for seconds, one in zip(taken[name], rounds)]
         for name, (_, rounds) in sides.items()
@@ -204,7 +203,7 @@ def _bare_loop(model: Any, rows: Rows, batch_size: int, plan: Plan) -> list[floa
     """Milliseconds a captured step over batches that lie ready, of each round."""
     sizes = choose_sizes([len(row) for row in rows], batch_size, captured_trainer.SIZES)
     rounds = in_random_order(rows, batch_size, plan.steps, plan.rounds)
-    batches = batches_of(rounds, lambda texts: fill(packed(texts), sizes, 0), plan, labels=True)
+    batches = batches_of(rounds, lambda texts: fill(packed(texts), sizes, 0), plan, left_out="")
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, fused=True)
     return in_turns({"": (captured_step(model.train(), optimizer, dtype=plan.dtype), batches)}, plan)[""]
 
@@ -230,7 +229,7 @@ def inference(tokens: Tokens, plan: Plan) -> Callable[..., Row]:
         def static(texts: Rows) -> Batch:
             return fill(packed(texts), sizes, 0)
 
-        batches = [batches_of(rounds, form, plan, labels=False) for form in (PADDED, packed, static, static)]
+        batches = [batches_of(rounds, form, plan, left_out="labels") for form in (PADDED, packed, static, static)]
         taken = in_turns(dict(zip(steps, zip(steps.values(), batches))), plan)
         return cells(taken) | {"HF / ours": ratio(taken, *steps)}
 

@@ -27,6 +27,13 @@ def _heads(base: str, causal_lm: str, classifier: str) -> dict[str, Head]:
     }
 
 
+# Pre-norm with a plain table of tokens, which ends in logits without bias.
+_FIXED = {
+    "norm_type": "layer_norm", "norm_position": "pre", "embedding_norm": False, "embedding_scale": False,
+    "type_vocab_size": 0, "position_offset": 0, "lm_head_bias": False, "activation_dropout": 0.0,
+    "counted_tokens": "all",
+}  # fmt: skip
+
 GPT2 = Family(
     "gpt2", "ScratchDecoderConfig", "transformer",
     fields={
@@ -36,11 +43,7 @@ GPT2 = Family(
         ("resid_pdrop", "embd_pdrop"): "hidden_dropout", "attn_pdrop": "attention_dropout",
         "layer_norm_epsilon": "norm_eps",
     },
-    fixed={
-        "norm_type": "layer_norm", "norm_position": "pre", "position_type": "learned", "position_offset": 0,
-        "embedding_norm": False, "embedding_scale": False, "type_vocab_size": 0, "attention_bias": True,
-        "mlp_bias": True, "lm_head_bias": False, "activation_dropout": 0.0, "counted_tokens": "all",
-    },
+    fixed={**_FIXED, "position_type": "learned", "attention_bias": True, "mlp_bias": True},
     requires={"scale_attn_weights": True, "scale_attn_by_inverse_layer_idx": False, "add_cross_attention": False},
     unused=("reorder_and_upcast_attn", "summary_type", "summary_use_proj", "summary_activation",
             "summary_proj_to_labels", "summary_first_dropout"),
@@ -66,11 +69,7 @@ LLAMA = Family(
         "tie_word_embeddings", "rope_parameters", "attention_bias", "mlp_bias", "attention_dropout"),
         "rms_norm_eps": "norm_eps",
     },
-    fixed={
-        "norm_type": "rms_norm", "norm_position": "pre", "position_type": "rotary", "embedding_norm": False,
-        "embedding_scale": False, "type_vocab_size": 0, "lm_head_bias": False, "hidden_dropout": 0.0,
-        "activation_dropout": 0.0, "position_offset": 0, "counted_tokens": "all",
-    },
+    fixed={**_FIXED, "norm_type": "rms_norm", "position_type": "rotary", "hidden_dropout": 0.0},
     unused=("pretraining_tp",),
     activations=GATED,
     rows=rows("""
@@ -171,13 +170,11 @@ GEMMA3 = replace(
 PHI = replace(
     LLAMA, model_type="phi", partial_rotary=True,
     fields={
-        **IDS, **same("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
-        "num_key_value_heads", "hidden_act", "max_position_embeddings", "initializer_range", "use_cache",
-        "tie_word_embeddings", "rope_parameters", "attention_dropout"),
+        **without(LLAMA.fields, "head_dim", "attention_bias", "mlp_bias", "rms_norm_eps"),
         ("resid_pdrop", "embd_pdrop"): "hidden_dropout", "layer_norm_eps": "norm_eps", "qk_layernorm": "query_key_norm",
     },
     fixed={
-        **LLAMA.fixed, "norm_type": "layer_norm", "block_type": "parallel", "attention_bias": True, "mlp_bias": True,
+        **_FIXED, "position_type": "rotary", "block_type": "parallel", "attention_bias": True, "mlp_bias": True,
         "lm_head_bias": True,
     },
     unused=(),
@@ -208,11 +205,7 @@ MPT = Family(
         Group(("expansion_ratio",), lambda native: {"intermediate_size": None, "hidden_act": "gelu"},  # whatever it is
               lambda config: {}),
     ),
-    fixed={
-        "norm_type": "layer_norm", "norm_position": "pre", "position_type": "alibi", "embedding_norm": False,
-        "embedding_scale": False, "type_vocab_size": 0, "attention_bias": False, "mlp_bias": False,
-        "lm_head_bias": False, "activation_dropout": 0.0, "position_offset": 0, "counted_tokens": "all",
-    },
+    fixed={**_FIXED, "position_type": "alibi", "attention_bias": False, "mlp_bias": False},
     requires={
         "attn_config.clip_qkv": None, "attn_config.softmax_scale": None, "attn_config.alibi": True,
         "attn_config.alibi_bias_max": 8, "attn_config.qk_ln": False, "attn_config.prefix_lm": False,

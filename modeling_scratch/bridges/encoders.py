@@ -152,15 +152,13 @@ MODERNBERT = Family(
         **IDS, **same("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
         "max_position_embeddings", "initializer_range", "norm_eps", "attention_bias", "mlp_bias", "attention_dropout",
         "sparse_prediction", "tie_word_embeddings"),
-        "hidden_activation": "hidden_act",
+        "hidden_activation": "hidden_act", "mlp_dropout": "activation_dropout",
     },
     groups=(
         Group(("local_attention", "layer_types", "rope_parameters"),
               lambda native: {"sliding_window": native.local_attention // 2, **read_layer_types(native)},
               _write_local_attention),
         Group(("cls_token_id", "sep_token_id"), lambda native: {}, _write_special_tokens),  # for tokenizers
-        Group(("mlp_dropout",), lambda native: {"activation_dropout": native.mlp_dropout},
-              lambda config: {"mlp_dropout": config.activation_dropout}),
     ),
     fixed={
         "norm_type": "layer_norm", "norm_position": "pre", "first_norm": False, "position_type": "rotary",

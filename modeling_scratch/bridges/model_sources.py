@@ -132,6 +132,8 @@ def load_checkpoint(auto_class: Any, name: str, trust_remote_code: bool, **optio
         return pretrained(auto_class, name, trust_remote_code, **options)
     except Exception as error:  # damaged or malicious files raise many types, tokenizers even Exception
         first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
+        if auto_class is AutoTokenizer and "instantiate the backend tokenizer" in first_line:  # it has no file
+            raise DataError(f"{name}: no tokenizer; save the one used in training there") from error
         fault = one_line(error) if first_line.endswith(":") else first_line
         raise DataError(f"{name} cannot be loaded as a checkpoint: {fault[:300]}") from error
 

@@ -89,8 +89,11 @@ def _own_class(name: str, where: str) -> Any:
 def _copy_tokenizer(name: str, folder: Path) -> None:
     try:
         tokenizer = AutoTokenizer.from_pretrained(name)
+        has_words = len(tokenizer) > len(tokenizer.all_special_tokens)  # some families make one without a file
     except (OSError, ValueError, KeyError):  # none, or a required library is not installed
-        print(f"{name}: no tokenizer")
+        has_words = False
+    if not has_words:
+        print(f"{name}: no tokenizer; save the one used in training beside the result")
         return
     tokenizer.save_pretrained(folder)
     if (Path(name) / TARGET_FOLDER).is_dir():  # a translation model with two vocabularies

@@ -28,7 +28,7 @@ class LessonArguments:
     slides: bool = option(False, "Also write the slides: HTML, and PDF where Chromium or Chrome is installed.")
     output_dir: str = option("course", "The folder for the files.")
     overwrite: bool = option(False, "Replace notebooks that exist, and the answers in them.")
-    open: bool = option(True, "Open the notebook of a single lesson in Jupyter, on a terminal.")
+    open: bool = option(True, "Open the notebook of a single lesson in Jupyter, on a terminal, until that is stopped.")
 
     def __post_init__(self) -> None:
         if unknown := [name for name in self.names or () if name not in every_source()]:
@@ -61,14 +61,10 @@ def write_lessons(arguments: LessonArguments) -> None:
             write_text(page, slides(cells))
             pdf = page.with_suffix(".pdf")
             print(page, pdf if write_pdf(page, pdf) else "(no PDF without Chromium or Chrome: print it in a browser)")
-    if len(arguments.names or ()) == 1 and arguments.open and sys.stdout.isatty():
-        show(student)
-
-
-def show(path: Path) -> None:
-    """Open a notebook in Jupyter, until it is stopped; without it, print how."""
     program = next(filter(importlib.util.find_spec, PROGRAMS), None)
-    if program is None:
-        print(f"To work on it: pip install jupyterlab ipywidgets, then jupyter lab {path}; or open it in an editor.")
+    is_one = len(arguments.names or ()) == 1
+    if program and is_one and arguments.open and sys.stdout.isatty():
+        subprocess.run([sys.executable, "-m", program, str(student)], check=False)
     else:
-        subprocess.run([sys.executable, "-m", program, str(path)], check=False)
+        before = "" if program else "pip install jupyterlab ipywidgets, then "
+        print(f"to work on it: {before}jupyter lab {student if is_one else folder}; or open it in an editor")

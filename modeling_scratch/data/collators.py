@@ -33,11 +33,6 @@ def stack(rows: Sequence[TokenRow], name: str) -> Tensor:
     return torch.stack([row[name] for row in rows])
 
 
-def framed(ids: np.ndarray, frame: Frame) -> Tensor:
-    before, after = frame
-    return torch.tensor([*before, *ids.tolist(), *after])
-
-
 def next_token_batch(rows: Sequence[TokenRow]) -> Batch:
     """Causal language modelling: each token predicts the next in its document (Radford et al. 2018, 3.1).
 
@@ -159,7 +154,8 @@ class Denoise:
     def __call__(self, rows: Sequence[TokenRow]) -> Batch:
         texts = [row["input_ids"].numpy() for row in rows]
         noisy = [self.noisy(ids, generator_of(self.seed, [row])) for ids, row in zip(texts, rows)]
-        sources, targets = ([framed(ids, self.frame) for ids in side] for side in (noisy, texts))
+        before, after = self.frame
+        sources, targets = ([torch.tensor([*before, *ids.tolist(), *after]) for ids in side] for side in (noisy, texts))
         return {
             "input_ids": pad_sequence(sources, batch_first=True, padding_value=self.pad_token_id),
             "attention_mask": pad_sequence(list(map(torch.ones_like, sources)), batch_first=True),

@@ -9,11 +9,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 from ..utils.errors import DataError, first_few
 from .dialects import NUMBER
-from .tables import FOUND, Row, TableForm, Values, open_table, select
+from .tables import FOUND, TableForm, Values, open_table, select
 from .text_files import MAX_FIELD_CHARACTERS, text_lines
 from .text_pairs import TextColumns, column_names, of_parts
 
@@ -41,7 +41,7 @@ JOINERS = "\u200c\u200d"  # of letters in Persian, of emoji
 def is_missing(value: object) -> bool:
     """Return whether a value is null, NaN or a string of blanks and invisible characters."""
     if isinstance(value, str):
-        return not value[:1].isalnum() and all(character.isspace() or _is_invisible(character) for character in value)
+        return not value[:1].isalnum() and all(each.isspace() or _is_invisible(each) for each in value)
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
@@ -91,15 +91,10 @@ def spells_list(cell: object) -> bool:
 
 
 def listed(cell: Any) -> Any:
-    """Return the classes of a list, which a text may spell as JSON, Python or NumPy write it; other values as they are.
-
-    Classes may also be those that have 1 in an object, as spaCy writes them.
-    """
-    if isinstance(cell, str) and cell.startswith(("[", "{")):
+    """Return the items of a list, which a text may spell as JSON, Python or NumPy do; other values as they are."""
+    if isinstance(cell, str) and cell.startswith("["):
         with suppress(ValueError):
             cell = json.loads(cell)
-    if isinstance(cell, Mapping) and is_multi_hot([*cell.values()]):
-        return [name for name, has in cell.items() if has in ON]
     return ["".join(item) for item in ITEM.findall(cell.strip()[1:-1])] if spells_list(cell) else cell
 
 
@@ -135,16 +130,10 @@ def choose_columns(
     return *text_columns, label_column
 
 
-class Rows(Protocol):
-    """What has rows: a table, a split of a data set, or its files."""
-
-    def rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]: ...
-
-
-def find_text_columns(source: Rows, trained: tuple[str, ...] = ()) -> tuple[str, ...]:
+def find_text_columns(source: Any, trained: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Return the names that a model was trained on; those of the only column, or of texts, if none are known.
 
-    Raises `DataError` for a source that has others.
+    source: what has rows: a table, a split of a data set, or its files. Raises `DataError` if it has other columns.
     """
     columns = _present_values([row.values for row in islice(source.rows(), SAMPLE_ROWS)])
     if not trained:
@@ -184,9 +173,7 @@ def _only(candidates: Sequence[str], kind: str, columns: Mapping[str, Sequence[o
     hint = "two names are a pair of texts" if kind == "text" else "several labels of a text are one column of lists"
     if kind == "label" and candidates and all(is_multi_hot(columns[name]) for name in candidates):
         lists = f"table['labels'] = table[{[*candidates]}].values.tolist()"
-        hint = (
-            f"if a text has several, make one column of lists: {lists}, and give --class_names {' '.join(candidates)}"
-        )
+        hint = f"{hint}: {lists}, with --class_names {' '.join(candidates)}"
     if nested and (kind == "text" or not candidates):
         hint = f"{nested[0]!r} has objects or lists: export a table such as CSV, or use pandas.json_normalize"
     raise DataError(f"{where}: {what}; choose one with --{kind}_column ({hint})")
@@ -212,11 +199,9 @@ def _are_fractions(values: Sequence[object]) -> bool:
     return _are(values, str | float) and is_number
 
 
-def _are_sets(values: Sequence[object]) -> bool:
-    """Return whether the values are lists of labels, or objects that `listed` reads as such lists."""
-    sets = [listed(value) for value in values if not isinstance(value, str)]
-    are_lists = len(sets) == len(values) and _are(sets, list)
-    return are_lists and not any(items and isinstance(items[0], Mapping) for items in sets)
+def _are_sets(values: Sequence[Any]) -> bool:
+    """Return whether the values are lists of labels."""
+    return _are(values, list) and not any(isinstance(item, Mapping) for items in values for item in items[:1])
 
 
 # Texts
@@ -244,8 +229,5 @@ def read_kept_texts(
     table = open_table(path, form)
     names = column_names(text_column) or find_text_columns(table)
     for row in table.rows(list(dict.fromkeys([*names, *kept.values()]))):
-        yield (
-            row.number,
-            parse_texts(row.values, names, row.where),
-            {new: row.values[name] for new, name in kept.items()},
-        )
+        others = {new: row.values[name] for new, name in kept.items()}
+        yield row.number, parse_texts(row.values, names, row.where), others

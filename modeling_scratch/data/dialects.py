@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import islice, tee
+from itertools import chain, islice, tee
 from typing import Any
 
 from .text_files import MAX_FIELD_CHARACTERS, words_in
@@ -25,11 +25,11 @@ def parsed(lines: Iterable[str], delimiter: str, **style: Any) -> Any:
     return csv.reader(lines, delimiter=delimiter, strict=True, **style)
 
 
-def quotes_are_literal(lines: Iterable[str], delimiter: str, **style: Any) -> bool:
+def _are_literal(lines: Iterable[str], delimiter: str, is_tsv: bool, **style: Any) -> bool:
     """Return whether the quotes of a file belong to the texts, as in GLUE, and do not enclose them, as of pandas.
 
-    They enclose fields if that divides the whole file into equally many fields, unless it takes in lines that have
-    as many fields by themselves.
+    They enclose fields if that divides the whole file into equally many fields, unless, in a TSV file, it takes in
+    lines that have as many fields by themselves.
     """
     literal, enclosing = Counter[int](), Counter[int]()
 
@@ -43,10 +43,23 @@ def quotes_are_literal(lines: Iterable[str], delimiter: str, **style: Any) -> bo
         enclosing.update(len(record) for record in parsed(counted_lines(), delimiter, **style) if record)
     except csv.Error:
         return True
-    return len(enclosing) > 1 or (len(literal) == 1 and literal.total() > enclosing.total())
+    return len(enclosing) > 1 or (is_tsv and len(literal) == 1 and literal.total() > enclosing.total())
 
 
-def find_delimiter(lines: Iterable[str], delimiters: Sequence[str], **style: Any) -> str:
+def find_dialect(sample: list[str], rest: Iterable[str], given: str | None, is_tsv: bool) -> tuple[str, dict[str, Any]]:
+    """Return the delimiter, and the options of the quotes. sample, rest: of the lines. given: a delimiter, or None."""
+    first = sample[0] if sample else ""
+    if is_tsv and not given and ("\t" in first or not {*first} & {*DELIMITERS}):
+        given = "\t"
+    style = {"skipinitialspace": given != "\t" and any(map(BLANK_BEFORE_QUOTE.search, sample))}
+    whole, start = tee(chain(sample, rest))
+    found = _delimiter(start, [given] if given else DELIMITERS, **style)
+    del start  # which would keep all lines in memory
+    is_literal = found in UNQUOTED and _are_literal(whole, found, is_tsv, **style)
+    return found, {"quoting": csv.QUOTE_NONE} if is_literal else style
+
+
+def _delimiter(lines: Iterable[str], delimiters: Sequence[str], **style: Any) -> str:
     """Return the delimiter that divides most of the first records as the header is divided; the first of several."""
     enclosing, literal = (tee(copy, len(delimiters)) for copy in tee(lines))
     fitting = [_fitting(parsed(*both, **style)) for both in zip(enclosing, delimiters)]

@@ -6,16 +6,16 @@ The test split is never opened, so that pretraining cannot contaminate a later e
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from ..utils.errors import DataError, counted
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, rows_digest
 from ..utils.options import option
-from .columns import Rows, find_text_columns, is_missing, parse_text
-from .held_out import draw, overlap_notes
-from .splits import DatasetSource, Source, check_sources, open_splits
+from .columns import find_text_columns, is_missing, parse_text
+from .held_out import draw, overlaps
+from .splits import DatasetSource, FileSource, Source, check_sources, open_splits
 from .tables import FOUND, READERS, TableArguments, TableForm, open_table
 from .text_files import MAX_FIELD_CHARACTERS, format_of
 
@@ -93,8 +93,9 @@ def load_documents(arguments: DocumentArguments) -> Documents:
         if not arguments.data_dir or not any(Path(arguments.data_dir).glob("*.txt")):
             raise
         raise DataError(f"{error}; to train on all of its texts: --train_file {arguments.data_dir}/*.txt") from error
-    files = getattr(sources["train"], "paths", ())
-    notes += [note for path in files[:1] if not _is_plain_text(path) for note in _column_notes(path, arguments)]
+    for table in getattr(sources["train"], "tables", ())[:1]:
+        found = [] if arguments.text_column else find_text_columns(table)
+        notes += [*table.header_notes(found), *(f"{table.path.name}: text column {name!r}" for name in found)]
     train = list(read_documents(sources["train"], arguments))
     if "validation" in sources:
         validation, what = list(read_documents(sources["validation"], arguments)), OWN_SPLIT
@@ -104,42 +105,30 @@ def load_documents(arguments: DocumentArguments) -> Documents:
         raise DataError(f"{sources['train']}: too little text to hold out validation; add text or --validation_file")
     validation = validation[: arguments.max_validation_documents]
     if "validation" in sources:
-        notes += overlap_notes({"train": train, "validation": validation}, "document")
+        notes += overlaps({"train": train, "validation": validation}, "document", "WARNING: ")
     notes += ["test: never opened; pretraining reads only train and validation", f"validation: {what}"]
     return Documents(train, validation, notes)
 
 
-def _column_notes(path: Path, arguments: DocumentArguments) -> list[str]:
-    """Return notes on the header of a table, and on its text column if it is not given."""
-    table = open_table(path, arguments.form)
-    found = [] if arguments.text_column else [find_text_columns(table)[0]]
-    return [*table.header_notes(found), *(f"{path.name}: text column {name!r}" for name in found)]
-
-
-def _is_plain_text(path: Path) -> bool:
-    return format_of(path) == ".txt"
-
-
 def read_documents(source: Source, arguments: DocumentArguments) -> Iterator[str]:
     """Stream the non-blank documents of a split. Raises `DataError` for unreadable input."""
-    has_documents = False
-    for text in _texts_in(source, arguments):
-        if not is_missing(text):
-            has_documents = True
-            yield text
-    if not has_documents:
+    parts: Sequence[Any] = source.paths if isinstance(source, FileSource) else [source]
+    texts = chain.from_iterable(_texts_in(part, arguments, getattr(source, "form", FOUND)) for part in parts)
+    documents = (text for text in texts if not is_missing(text))
+    if (first := next(documents, None)) is None:
         raise DataError(f"{source}: contains only empty text")
+    yield from chain([first], documents)
 
 
-def _texts_in(source: Source, arguments: DocumentArguments) -> Iterator[str]:
-    if isinstance(source, DatasetSource):
-        yield from read_column(source, arguments.text_column)
+def _texts_in(part: Path | DatasetSource, arguments: DocumentArguments, form: TableForm) -> Iterator[str]:
+    """Stream the texts of a file or of a split of a data set, of which a missing one is ""."""
+    if isinstance(part, Path) and format_of(part) == ".txt":
+        yield from read_plain_text(part, arguments.document, form)
         return
-    for path in source.paths:
-        if _is_plain_text(path):
-            yield from read_plain_text(path, arguments.document, source.form)
-        else:
-            yield from read_column(open_table(path, source.form), arguments.text_column)
+    table = open_table(part, form) if isinstance(part, Path) else part
+    column = arguments.text_column or find_text_columns(table)[0]
+    for row in table.rows([column]):
+        yield parse_text(row.values[column], column, row.where)
 
 
 def read_plain_text(path: Path, document: DocumentKind, form: TableForm = FOUND) -> Iterator[str]:
@@ -154,13 +143,6 @@ def read_plain_text(path: Path, document: DocumentKind, form: TableForm = FOUND)
     for is_text, paragraph in groupby(lines, key=lambda line: bool(line.strip())):
         if is_text:
             yield "\n".join(paragraph)
-
-
-def read_column(source: Rows, column: str | None) -> Iterator[str]:
-    """Stream the texts of `column`, by default the one that `find_text_columns` finds. A missing text is ""."""
-    column = column or find_text_columns(source)[0]
-    for row in source.rows([column]):
-        yield parse_text(row.values[column], column, row.where)
 
 
 def hold_out(documents: list[str], fraction: float, seed: int) -> tuple[list[str], list[str], str]:

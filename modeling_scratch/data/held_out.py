@@ -3,6 +3,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TypeVar
 
@@ -12,10 +13,6 @@ from .splits import SplitArguments
 
 Item = TypeVar("Item")  # of a split: a text with its label, a sentence, a question, a pair
 Strata = Callable[[Sequence[Item]], Sequence[Hashable]]  # the stratum of each item
-
-
-def _one_stratum(items: Sequence[Item]) -> Sequence[Hashable]:
-    return [None] * len(items)
 
 
 def draw(text: str, seed: int, purpose: str = "") -> float:
@@ -45,80 +42,82 @@ def missing_splits(splits: Mapping[str, object]) -> list[str]:
     return [] if "validation" in splits else ["validation"] if "test" in splits else ["validation", "test"]
 
 
-def complete_splits(
-    splits: Mapping[str, list[Item]],
-    missing: Sequence[str],
-    key: Callable[[Item], str],
-    arguments: SplitArguments,
-    what: str,
-    notes: list[str],
-    strata: Strata = _one_stratum,
-) -> dict[str, list[Item]]:
-    """Return train, validation and test, those that are missing held out of train, and add notes on them.
+@dataclass(frozen=True)
+class Division:
+    """How a data set is divided. what: the name of an item. strata: the stratum of each item; None: there is one."""
 
-    Each has a fraction of the distinct keys, which are texts. Items with equal keys share a split, to avoid leakage.
-    what: the name of an item. Raises `DataError` if there are too few for every split.
-    """
-    if not missing:
-        return dict(splits)
-    items, fraction = splits["train"], arguments.validation_fraction
-    keys = [key(item) for item in items]
-    first = dict(zip(reversed(keys), reversed(items)))  # the first item of each key
-    distinct = list(dict.fromkeys(keys))
-    size = max(1, round(fraction * len(distinct)))
-    if size * len(missing) >= len(distinct):
-        few = f"{counted(len(distinct), f'different {what}')} are too few to hold out {' and '.join(missing)}"
-        raise DataError(f"{few}; add {what}s, or a validation file")
-    split_of: dict[str, str] = {}
-    for split in missing:
-        rest = [each for each in distinct if each not in split_of]
-        order = stratified_order(rest, strata([first[each] for each in rest]), arguments.split_seed, split)
-        split_of.update((rest[row], split) for row in order[:size])
-    held_out: dict[str, list[Item]] = {split: [] for split in ("train", *missing)}
-    for item, each in zip(items, keys):
-        held_out[split_of.get(each, "train")].append(item)
-    for split in missing:
-        number = len(held_out[split])
-        how = f"held out of train (--validation_fraction {fraction}, --split_seed {arguments.split_seed})"
-        notes.append(f"{split}: not in the data; {counted(number, what)} {how}")
-        if 2 * number < fraction * len(items):
-            why = "as equal ones share a split and the frequent ones are in train; name a file of your own"
-            notes.append(f"WARNING: {split}: only {number:,} of {counted(len(items), what)} are held out, {why}")
-    complete = {**splits, **held_out}
-    return {split: complete[split] for split in ("train", "validation", "test") if split in complete}
+    arguments: SplitArguments
+    what: str
+    notes: list[str]
+    strata: Strata | None = None
+
+    def order(self, items: Sequence[Item], texts: Sequence[str], split: str) -> list[int]:
+        """Return the rows of items, which have these texts, in the `stratified_order` of a split."""
+        strata = self.strata(items) if self.strata else [None] * len(items)
+        return stratified_order(texts, strata, self.arguments.split_seed, split)
+
+    def completed(
+        self, splits: Mapping[str, list[Item]], missing: Sequence[str], key: Callable[[Item], str]
+    ) -> dict[str, list[Item]]:
+        """Return train, validation and test, those that are missing held out of train, and add notes on them.
+
+        Each has a fraction of the distinct keys, which are texts. Items with equal keys share a split, to avoid
+        leakage. Raises `DataError` if there are too few for every split.
+        """
+        if not missing:
+            return dict(splits)
+        items, fraction = splits["train"], self.arguments.validation_fraction
+        keys = [key(item) for item in items]
+        first = dict(zip(reversed(keys), reversed(items)))  # the first item of each key
+        distinct = list(dict.fromkeys(keys))
+        size = max(1, round(fraction * len(distinct)))
+        if size * len(missing) >= len(distinct):
+            few = f"{counted(len(distinct), f'different {self.what}')} are too few to hold out {' and '.join(missing)}"
+            raise DataError(f"{few}; add {self.what}s, or a validation file")
+        split_of: dict[str, str] = {}
+        for split in missing:
+            rest = [each for each in distinct if each not in split_of]
+            order = self.order([first[each] for each in rest], rest, split)
+            split_of.update((rest[row], split) for row in order[:size])
+        held_out: dict[str, list[Item]] = {split: [] for split in ("train", *missing)}
+        for item, each in zip(items, keys):
+            held_out[split_of.get(each, "train")].append(item)
+        for split in missing:
+            number, all_items = len(held_out[split]), counted(len(items), self.what)
+            how = f"(--validation_fraction {fraction}, --split_seed {self.arguments.split_seed})"
+            self.notes.append(f"{split}: not in the data; {counted(number, self.what)} held out of train {how}")
+            if 2 * number < fraction * len(items):
+                why = "as equal ones share a split and the frequent ones are in train; name a file of your own"
+                self.notes.append(f"WARNING: {split}: only {number:,} of {all_items} are held out, {why}")
+        complete = {**splits, **held_out}
+        return {split: complete[split] for split in ("train", "validation", "test") if split in complete}
+
+    def sampled(self, splits: Mapping[str, list[Item]], key: Callable[[Item], str]) -> dict[str, list[Item]]:
+        """Return the splits, of those above the maximum size a sample, in the order of its rows, with a note."""
+        chosen = dict(splits)
+        for split, items in splits.items():
+            limit = self.arguments.max_train_samples if split == "train" else self.arguments.max_eval_samples
+            if limit is not None and limit < len(items):
+                how = "stratified by label" if self.strata else "drawn at random (--split_seed)"
+                self.notes.append(f"{split}: {limit:,} of {counted(len(items), self.what)} used, {how}")
+                drawn = self.order(items, list(map(key, items)), split)[:limit]
+                chosen[split] = [items[row] for row in sorted(drawn)]
+        return chosen
 
 
-def sampled(
-    splits: Mapping[str, list[Item]],
-    key: Callable[[Item], str],
-    arguments: SplitArguments,
-    what: str,
-    notes: list[str],
-    strata: Strata = _one_stratum,
-) -> dict[str, list[Item]]:
-    """Return the splits, of those above the maximum size a sample, in the order of its rows, with a note."""
-    chosen = dict(splits)
-    for split, items in splits.items():
-        limit = arguments.max_train_samples if split == "train" else arguments.max_eval_samples
-        if limit is not None and limit < len(items):
-            how = "drawn at random (--split_seed)" if strata is _one_stratum else "stratified by label"
-            notes.append(f"{split}: {limit:,} of {counted(len(items), what)} used, {how}")
-            drawn = stratified_order(list(map(key, items)), strata(items), arguments.split_seed, split)[:limit]
-            chosen[split] = [items[row] for row in sorted(drawn)]
-    return chosen
+def left_out(split: str, what: str, why: str, places: Sequence[str]) -> list[str]:
+    """Return a note on items that are left out, if there are any, with the first three places."""
+    dropped = f"dropped {counted(len(places), what)} {why}, first {'; '.join(places[:3])}"
+    return [f"{split}: {dropped}"] if places else []
 
 
-def overlaps(splits: Mapping[str, Sequence[str]], what: str) -> list[str]:
+def overlaps(splits: Mapping[str, Sequence[str]], what: str, prefix: str = "") -> list[str]:
     """Return a warning for each split with texts that train has, too. what: the name of a text."""
     others = {split: texts for split, texts in splits.items() if split != "train"}
     train, warnings = set(map(normalised, splits["train"] if others else ())), []
     for split, texts in others.items():
         if count := sum(normalised(text) in train for text in texts):
             found = f"{count:,} of its {counted(len(texts), what)} also occur in train, inflating scores"
-            warnings.append(f"{split}: {found} (apart from case, white space and compatibility characters); all kept")
+            how = "(apart from case, white space and compatibility characters); all kept"
+            warnings.append(f"{prefix}{split}: {found} {how}")
     return warnings
-
-
-def overlap_notes(splits: Mapping[str, Sequence[str]], what: str) -> list[str]:
-    """Return the warnings of `overlaps` as notes."""
-    return [f"WARNING: {warning}" for warning in overlaps(splits, what)]

@@ -7,7 +7,6 @@ While data is read, a label is a tuple of its classes, or a number. Shapes: N te
 import json
 import math
 import re
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -72,66 +71,35 @@ def _decimal_comma(value: object) -> re.Match[str] | None:
     return DECIMAL_COMMA.fullmatch(value.strip()) if isinstance(value, str) else None
 
 
-class LabelType(ABC):
-    """What a text has: how cells are parsed, rows stratified, and labels stored."""
-
-    problem_type: ClassVar[ProblemType]
-    dtype: ClassVar[str]
-
-    def array(self, column: Sequence[Any]) -> np.ndarray:
-        """Return the stored labels as an array: (N,) of class indices or numbers, or (N, C) of 0.0 and 1.0."""
-        return np.asarray(column, dtype=self.dtype)
-
-    def declared(self) -> Sequence[Label]:
-        """Return the classes in their order, where a label tells those that it has not."""
-        return ()
-
-    @abstractmethod
-    def parse(self, value: object, where: str) -> Any:
-        """Return the label of a cell, or None if it is missing. Raises `DataError` for what is no label."""
-
-    def strata(self, labels: Sequence[Any]) -> list:
-        """Return the stratum of each row."""
-        return list(labels)
-
-    def stored(self, label: Any, ids: Mapping[Label, int]) -> Any:
-        return label
-
-    @abstractmethod
-    def shown(self, stored: Any, names: Sequence[str]) -> str:
-        """Return a text that is different for different labels."""
-
-    @abstractmethod
-    def summary(self, column: Sequence[Any], names: Sequence[str]) -> str:
-        """Return the number of texts of each class, or the mean and the range."""
-
-
 @dataclass(frozen=True)
-class OneClass(LabelType):
+class OneClass:
     """Each text has one class. It is stored as its index. keeps_text: as of `parse_class`."""
 
     keeps_text: bool = False
     problem_type: ClassVar[ProblemType] = "single_label_classification"
     dtype: ClassVar[str] = "int64"
 
-    def parse(self, value: object, where: str) -> Any:
+    def parse(self, value: object, where: str) -> tuple[Label] | None:
         items = value if isinstance(value, str) else listed(value)
         value = items[0] if isinstance(items, list | tuple) and len(items) == 1 else value
         found = parse_class(value, where, self.keeps_text)
         return None if found is None else (found,)
 
-    def stored(self, label: Any, ids: Mapping[Label, int]) -> Any:
+    def strata(self, labels: Sequence[Any]) -> list:
+        return list(labels)
+
+    def stored(self, label: tuple[Label], ids: Mapping[Label, int]) -> int:
         return ids[label[0]]
 
-    def shown(self, stored: Any, names: Sequence[str]) -> str:
+    def shown(self, stored: int, names: Sequence[str]) -> str:
         return names[stored]
 
-    def summary(self, column: Sequence[Any], names: Sequence[str]) -> str:
-        return _counts(Counter(column), names)
+    def summary(self, column: np.ndarray, names: Sequence[str]) -> str:
+        return _counts(Counter(column.tolist()), names)
 
 
 @dataclass(frozen=True)
-class ClassSet(LabelType):
+class ClassSet:
     """Each text has any number of classes, none included. They are stored as C floats, 1 for a class that it has.
 
     separator: that of the classes in a cell of text; None: cells are lists. length: of lists of 0 and 1, one for each
@@ -143,21 +111,18 @@ class ClassSet(LabelType):
     problem_type: ClassVar[ProblemType] = "multi_label_classification"
     dtype: ClassVar[str] = "float32"
 
-    def declared(self) -> Sequence[Label]:
-        return range(self.length)
-
-    def parse(self, value: object, where: str) -> Any:
+    def parse(self, value: object, where: str) -> tuple[Label, ...] | None:
         """Return the classes, each once. An empty list or cell has no class; a null or a gap is a missing label."""
         if isinstance(value, str) and self.separator:
             value = [part.strip() for part in value.split(self.separator) if not is_missing(part)]
         value = listed(value)
+        if is_missing(value):
+            return None
         if self.length and isinstance(value, list | tuple):
             if len(value) != self.length or not is_multi_hot(value):
                 raise DataError(f"{where}: {value!r:.40} is not a list of {self.length} times 0 or 1; correct it")
             return tuple(number for number, has in enumerate(value) if has in ON)
         if not isinstance(value, list | tuple):
-            if is_missing(value):
-                return None
             advice = 'write it as ["label"], or give --label_separator if a character separates several'
             raise DataError(f"{where}: {value!r:.40} is not a list of labels; {advice}")
         classes = {parse_class(part, where) for part in value}
@@ -171,36 +136,33 @@ class ClassSet(LabelType):
         rarest = {label: min(label, key=lambda part: (classes[part], str(part)), default=None) for label in sets}
         return [label if sets[label] >= COMMON_SET else rarest[label] for label in labels]
 
-    def stored(self, label: Any, ids: Mapping[Label, int]) -> Any:
+    def stored(self, label: tuple[Label, ...], ids: Mapping[Label, int]) -> np.ndarray:
         row = np.zeros(len(ids), dtype=np.float32)
         row[[ids[part] for part in label]] = 1
         return row
 
-    def shown(self, stored: Any, names: Sequence[str]) -> str:
+    def shown(self, stored: Sequence[float], names: Sequence[str]) -> str:
         return json.dumps([name for name, has in zip(names, stored) if has])
 
-    def summary(self, column: Sequence[Any], names: Sequence[str]) -> str:
+    def summary(self, column: np.ndarray, names: Sequence[str]) -> str:
         """Return the number of texts that have each class, and of those that have none."""
-        array = self.array(column)
-        counts = _counts(dict(enumerate(array.sum(0).astype(int).tolist())), names)
-        return f"{counts}; {none:,} without a label" if (none := (array.sum(-1) == 0).sum()) else counts
+        counts = _counts(dict(enumerate(column.sum(0).astype(int).tolist())), names)
+        return f"{counts}; {none:,} without a label" if (none := (column.sum(-1) == 0).sum()) else counts
 
 
-class Number(LabelType):
+class Number:
     """Each text has a number, which is stored as a float."""
 
     problem_type: ClassVar[ProblemType] = "regression"
     dtype: ClassVar[str] = "float64"
 
-    def parse(self, value: object, where: str) -> Any:
+    def parse(self, value: object, where: str) -> float | None:
         """Return the number; None for a placeholder such as N/A. Raises `DataError` for other texts and infinity."""
         if is_missing(value) or is_placeholder(value):
             return None
         if (number := number_of(value)) is None:
-            raise DataError(
-                f"{where}: {value!r:.40} is not a finite number, as a regression needs; correct it, or choose another "
-                "--label_column or --problem_type"
-            )
+            advice = "correct it, or choose another --label_column or --problem_type"
+            raise DataError(f"{where}: {value!r:.40} is not a finite number, as a regression needs; {advice}")
         return number
 
     def strata(self, labels: Sequence[Any]) -> list:
@@ -208,13 +170,20 @@ class Number(LabelType):
         edges = np.quantile(labels, np.arange(1, QUANTILES) / QUANTILES) if len(labels) else []
         return np.searchsorted(edges, labels, side="right").tolist()
 
-    def shown(self, stored: Any, names: Sequence[str]) -> str:
+    def stored(self, label: float, ids: Mapping[Label, int]) -> float:
+        return label
+
+    def shown(self, stored: float, names: Sequence[str]) -> str:
         return repr(float(stored))
 
-    def summary(self, column: Sequence[Any], names: Sequence[str]) -> str:
+    def summary(self, column: np.ndarray, names: Sequence[str]) -> str:
         """Return the mean and the range."""
-        array = self.array(column)
-        return f"{names[0]}: mean {array.mean():.4g}, from {array.min():.4g} to {array.max():.4g}"
+        return f"{names[0]}: mean {column.mean():.4g}, from {column.min():.4g} to {column.max():.4g}"
+
+
+# What a text has. `parse` returns the label of a cell, or None if it is missing, and raises `DataError` for what is no
+# label; `strata` the stratum of each row; `stored` what a data set has; `shown` a text of it that tells labels apart.
+LabelType = OneClass | ClassSet | Number
 
 
 def _counts(counts: Mapping[int, int], names: Sequence[str]) -> str:
@@ -232,22 +201,20 @@ def choose_label_type(
     """
     present = [value for value in cells if not is_missing(value)]
     numbers, remark = _numbers(present)
-    texts = sorted({label_key(value) for value in present if isinstance(value, str)})
-    spelled = [text for text in texts if number_of(text) is not None]
-    is_spelled_once = len({*map(number_of, spelled)}) == len(spelled)
+    texts = {label_key(cell) for cell in present if isinstance(cell, str)}
+    spelled = {text: number for text in texts if (number := number_of(text)) is not None}
+    is_spelled_once = len({*spelled.values()}) == len(spelled)
     are_whole = all(map(float.is_integer, numbers))
     are_integers = len(numbers) == len(present) and are_whole and is_spelled_once
-    one_class = OneClass(keeps_text=not are_integers)
-    sets = ClassSet(separator, 0 if separator else _multi_hot_length(present))
+    one_class, sets = OneClass(keeps_text=not are_integers), ClassSet(separator, 0 if separator else _length(present))
     if problem_type is not None:
-        types: dict[str, LabelType] = {each.problem_type: each for each in (one_class, sets, Number())}
-        return types[problem_type]
+        return {each.problem_type: each for each in (one_class, sets, Number())}[problem_type]
     inferred: LabelType = one_class
     if why := _why_sets(present, sets):
         inferred = sets
     elif not are_whole and len(numbers) > MOSTLY * len(present) and is_spelled_once:
         inferred, why = Number(), f"some labels are fractions{remark}"
-    elif not are_integers and (kept := [text for text in spelled if not INTEGER.fullmatch(text)]):
+    elif not are_integers and (kept := sorted(text for text in spelled if not INTEGER.fullmatch(text))):
         why = f"labels such as {kept[0]!r} are read as texts"
     elif (highest := len({*numbers})) > 2 and {*numbers} == {*range(1, highest + 1)}:
         notes.append("integer labels are read as classes; if they are ratings, --problem_type regression predicts them")
@@ -270,13 +237,12 @@ def _why_sets(cells: Sequence[object], sets: ClassSet) -> str:
         return f"--label_separator {sets.separator!r} is given"
     if sets.length:
         return "the labels are lists of 0 and 1, for each class whether a text has it"
-    are_lists = any(isinstance(cell, list | tuple | Mapping) or str(cell).startswith('{"') for cell in cells) or (
-        all(map(spells_list, cells)) and any(SEVERAL.search(str(cell)) for cell in cells)
-    )
-    return "the labels are lists" if are_lists else ""
+    are_spelled = all(map(spells_list, cells)) and any(SEVERAL.search(str(cell)) for cell in cells)
+    are_lists = any(isinstance(cell, list | tuple) for cell in cells)
+    return "the labels are lists" if are_lists or are_spelled else ""
 
 
-def _multi_hot_length(cells: Sequence[object]) -> int:
+def _length(cells: Sequence[object]) -> int:
     """Return the length of the cells if they are lists of equally many 0 and 1, at least two; 0 otherwise."""
     lengths = {len(items) if is_multi_hot(items) else 0 for items in map(listed, cells)}
     return max(lengths) if len(lengths) == 1 and lengths != {1} else 0
@@ -287,28 +253,26 @@ def name_classes(
 ) -> dict[Label, str]:
     """Return the name of each class, in the order of the class ids: from `given`, or else the class itself.
 
-    labels: of all rows of train. declared: the order of the data set. Without it, numbers come first, in their order
-    (0 and 1 alone become NEGATIVE and POSITIVE). given: new names of integers and of declared classes, or the order of
-    strings. Raises `DataError` if the labels are not classes, or if `given` does not match them.
+    labels: of all rows of train. declared: the order of the data set. Without it, numbers come first, in their order.
+    given: new names of integers and of declared classes, or the order of strings. Raises `DataError` if the labels are
+    not classes, or if `given` does not match them.
     """
     distinct = set(labels)
     if len(distinct) > MAX_CLASSES or len(distinct) == len(labels) > 2:
+        found = f"{len(labels)} rows of the train split have {len(distinct)} different labels"
+        needed = f"A class needs several rows, and a classifier at most {MAX_CLASSES:,} classes"
         raise DataError(
-            f"{len(labels)} rows of the train split have {len(distinct)} different labels: probably the wrong column; "
-            "choose the label column with --label_column. A class needs several rows, and a classifier at most "
-            f"{MAX_CLASSES:,} classes: join them by --label_map, or leave some out by --drop_labels"
+            f"{found}: probably the wrong column; choose the label column with --label_column. {needed}: join them by "
+            "--label_map, or leave some out by --drop_labels"
         )
     order = [*declared] or sorted(distinct, key=_numbers_first)
-    if given is None:
-        return dict(zip(order, SENTIMENT_NAMES if order == [0, 1] else map(str, order)))
     label_of = {str(label): label for label in order}
-    if {label_key(name) for name in given} == set(label_of):
-        return {label_of[label_key(name)]: name for name in given}
+    if given is None or {label_key(name) for name in given} == set(label_of):
+        return {label_of[label_key(name)]: name for name in given or label_of}
     may_rename = bool(declared) or not any(isinstance(label, str) for label in order)
     if not may_rename or len(set(given)) != len(order) or len(given) != len(order):
-        raise DataError(
-            f"--class_names {' '.join(given)} does not match the labels of the train split: {', '.join(label_of)}"
-        )
+        what = f"does not match the labels of the train split: {', '.join(label_of)}"
+        raise DataError(f"--class_names {' '.join(given)} {what}")
     return dict(zip(order, given))
 
 

@@ -21,24 +21,9 @@ from ..configuration_scratch import ProblemType
 from ..utils.errors import DataError, counted, first_few, quoted
 from ..utils.files import rows_digest
 from .columns import SAMPLE_ROWS, Label, choose_columns, label_key, normalised, parse_texts
-from .held_out import complete_splits, missing_splits, overlaps, sampled
-from .label_types import (
-    SENTIMENT_NAMES,
-    LabelType,
-    Number,
-    OneClass,
-    choose_label_type,
-    name_classes,
-    parse_class,
-)
-from .labels import (
-    LabelMap,
-    joined_labels,
-    label_warnings,
-    parse_label_map,
-    proposed_label_map,
-    type_warnings,
-)
+from .held_out import Division, left_out, missing_splits, overlaps
+from .label_types import SENTIMENT_NAMES, ClassSet, LabelType, Number, OneClass, choose_label_type, name_classes
+from .labels import LabelMap, find_doubts
 from .splits import SPLIT_NAMES, SPLITS, DataArguments, FileSource, Source, open_splits
 from .tables import did_you_mean
 from .text_pairs import TEXT_FIELDS, column_names, parts_of, text_lists, texts_of
@@ -46,7 +31,6 @@ from .text_pairs import TEXT_FIELDS, column_names, parts_of, text_lists, texts_o
 ONE_CLASS = OneClass()
 SPLIT_COLUMNS = ("split", "set", "subset", "partition", "fold")  # others that name splits are features
 MOST_UNKNOWN = 20  # labels that an error names
-SEPARATED = "labels such as {!r} look like several: if they are, set --label_separator {!r}"
 HIDDEN_LABEL = (-1,)  # the value of a withheld label in `datasets.ClassLabel`, as in GLUE's test splits
 
 
@@ -55,8 +39,7 @@ class ReviewData:
     """Splits with the columns text, text_pair (of pairs only) and label, and notes on how they were prepared.
 
     places: the file and the row of each text of a split, if it was read from files.
-    proposed: labels and those that they probably stand for.
-    separators: what probably separates the labels of a text, if anything does.
+    proposed: options that would mend what is probably wrong with the labels.
     text_columns: where the texts were read from. sources: the rows of each split, those that are left out, too.
     held_out: the texts of validation and test, those beyond --max_eval_samples, too.
     """
@@ -67,8 +50,7 @@ class ReviewData:
     warnings: list[str]
     label_type: LabelType = ONE_CLASS
     places: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    proposed: Mapping[Label, Label] = field(default_factory=dict)
-    separators: Sequence[str] = ()
+    proposed: Mapping[str, Any] = field(default_factory=dict)
     text_columns: Sequence[str] = ()
     sources: Mapping[str, Source] = field(default_factory=dict)
     held_out: Sequence[str] = ()
@@ -104,8 +86,8 @@ class ReviewData:
         return texts_of(self.splits[split])
 
     def labels(self, split: str) -> np.ndarray:
-        """Return the labels of a split as an array."""
-        return self.label_type.array(self.splits[split]["label"][:])
+        """Return the labels of a split: N class indices or numbers, or (N, C) of 0.0 and 1.0."""
+        return np.asarray(self.splits[split]["label"][:], dtype=self.label_type.dtype)
 
     def digests(self) -> dict[str, str | None]:
         """Return the digest of each split."""
@@ -130,11 +112,10 @@ class ReviewData:
 
     def describe(self) -> str:
         """Return a report: the size of each split with its labels, then the notes, then the warnings."""
-        summary = self.label_type.summary
-        sizes = [
-            f"{split}: {counted(rows.num_rows, 'row')} ({summary(rows['label'][:], self.label_names)})"
-            for split, rows in self.splits.items()
-        ]
+        sizes = []
+        for split, rows in self.splits.items():
+            summary = self.label_type.summary(self.labels(split), self.label_names)
+            sizes.append(f"{split}: {counted(rows.num_rows, 'row')} ({summary})")
         return "\n".join([*sizes, *self.notes, *(f"WARNING: {warning}" for warning in self.warnings)])
 
 
@@ -144,9 +125,6 @@ class Example(NamedTuple):
     text: str
     label: Any
     where: str
-
-
-Splits = Mapping[str, list[Example]]
 
 
 def load_splits(arguments: DataArguments) -> ReviewData:
@@ -159,14 +137,17 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     train = list(examples_in(sources["train"], columns))
     cells = [example.label for example in train]
     label_type = choose_label_type(arguments.problem_type, arguments.label_separator, cells, notes)
-    reader = _Reader(arguments, columns, label_type, _label_map(arguments, label_type), notes)
-    splits, names = reader.read(sources, train)
+    splits, names = _Reader(arguments, columns, label_type, notes).read(sources, train)
     del train  # for the memory
     counts, missing = _counts(splits["train"]), missing_splits(splits)
-    splits, held_out = reader.divided(splits, missing)
-    check_different(_labels(splits["train"]))
+    division = Division(arguments, "row", notes, lambda rows: label_type.strata([row.label for row in rows]))
+    splits = division.completed(splits, missing, lambda row: normalised(row.text))
+    _check_learned(counts, splits["train"])
+    held_out = [row.text for split, rows in splits.items() if split != "train" for row in rows]
+    splits = division.sampled(splits, attrgetter("text"))
+    _check_different(_labels(splits["train"]))
     ids = {label: number for number, label in enumerate(names)}
-    proposed, separators, warnings = _doubts(cells, counts, label_type, arguments)
+    proposed, warnings = find_doubts(cells, counts, isinstance(label_type, OneClass))
     data = ReviewData.from_pairs(
         {split: [(row.text, label_type.stored(row.label, ids)) for row in rows] for split, rows in splits.items()},
         list(names.values()) or arguments.class_names or [columns[-1]],  # a number has the name of its column
@@ -175,12 +156,11 @@ def load_splits(arguments: DataArguments) -> ReviewData:
         label_type,
         places={split: [row.where for row in rows] for split, rows in splits.items()},
         proposed=proposed,
-        separators=separators,
         text_columns=columns[:-1],
         sources=sources,
         held_out=held_out,
     )
-    warnings += conflict_warnings(data.conflicts())
+    warnings += _conflict_warnings(data.conflicts())
     warnings += overlaps({split: data.texts(split) for split in splits if split not in missing}, "text")
     return data
 
@@ -194,8 +174,8 @@ def examples_in(source: Source, columns: Sequence[str]) -> Iterator[Example]:
 
 def _opened(arguments: DataArguments) -> tuple[Mapping[str, Source], tuple[str, ...], list[str]]:
     """Return the source of each split, the columns of texts and labels, and notes on both."""
-    opened, notes = (arguments.tables, []) if arguments.tables else open_splits(arguments)
-    sources, train = opened, opened["train"]
+    sources, notes = (arguments.tables, []) if arguments.tables else open_splits(arguments)
+    train = sources["train"]
     try:
         sample = [row.values for row in islice(train.rows(), SAMPLE_ROWS)]
         columns = choose_columns(sample, str(train), arguments.text_column, arguments.label_column)
@@ -207,9 +187,7 @@ def _opened(arguments: DataArguments) -> tuple[Mapping[str, Source], tuple[str, 
         notes += train.first.header_notes(name for name in columns if name not in given)
         if not train.first.has_header:  # and so in the other splits, where a few rows may not tell it
             form = replace(arguments.form, no_header=True)
-            sources = {
-                split: replace(each, form=form) for split, each in opened.items() if isinstance(each, FileSource)
-            }
+            sources = {name: replace(each, form=form) for name, each in sources.items() if isinstance(each, FileSource)}
     if len(sources) == 1:
         _refuse_splits(train, [name for name in sample[0] if name.lower() in SPLIT_COLUMNS and name not in columns])
     *texts, label = map(repr, columns)
@@ -232,15 +210,17 @@ def _refuse_splits(table: Source, columns: Sequence[str]) -> None:
 # Rows
 
 
-@dataclass(frozen=True)
 class _Reader:
     """How the rows of all splits become examples. columns: of the text, or of a pair of them, and of the label."""
 
-    arguments: DataArguments
-    columns: tuple[str, ...]
-    label_type: LabelType
-    map: LabelMap
-    notes: list[str]
+    def __init__(
+        self, arguments: DataArguments, columns: Sequence[str], label_type: LabelType, notes: list[str]
+    ) -> None:
+        self.label_map = LabelMap(arguments.label_map or (), arguments.drop_labels or ())
+        self.arguments, self.columns, self.label_type, self.notes = arguments, columns, label_type, notes
+        self.are_numbers = isinstance(label_type, Number)
+        if self.are_numbers and self.label_map:
+            raise DataError("--label_map and --drop_labels: the labels are numbers, which they cannot change")
 
     def read(
         self, sources: Mapping[str, Source], train: Iterable[Example]
@@ -249,41 +229,43 @@ class _Reader:
         splits = {"train": self.examples("train", sources["train"], train)}
         if not splits["train"]:
             raise DataError("the train split has no row with both text and label")
-        declared = sources["train"].class_names(self.columns[-1]) or self.label_type.declared()
-        names = self.names(splits["train"], self.map.applied([*map(label_key, declared)]))
+        length = self.label_type.length if isinstance(self.label_type, ClassSet) else 0
+        declared = sources["train"].class_names(self.columns[-1]) or range(length)
+        read_as = self.label_map.applied(map(label_key, declared)).values()
+        names = self.names(splits["train"], list(dict.fromkeys(read_as)))
         for split in SPLITS[1:]:
             if split in sources and (rows := self.evaluation(split, sources[split], names)):
                 splits[split] = rows
-        self.map.check_used()
+        self.label_map.check_used()
         return splits, names
 
     def examples(self, split: str, source: Source, rows: Iterable[Example]) -> list[Example]:
         """Return the labelled texts of a split, with the labels that the map gives. Notes tell of the others."""
         class_names = dict(enumerate(map(label_key, source.class_names(self.columns[-1]) or ())))
         examples: list[Example] = []
-        left_out: dict[str, list[str]] = {"text": [], "label": []}
+        without: dict[str, list[str]] = {"text": [], "label": []}
         for text, cell, where in rows:
             label = self.label_type.parse(cell, f"{where}, column {self.columns[-1]!r}")
             if not text or label is None or (class_names and label == HIDDEN_LABEL):
-                left_out["label" if text else "text"].append(where)
-            elif class_names:  # integers stand for them
-                examples.append(Example(text, tuple(class_names[each] for each in label if each in class_names), where))
-            else:
-                examples.append(Example(text, label, where))
-        for what, places in left_out.items():
-            if places:
-                rows_left_out = f"{counted(len(places), 'row')} without a {what}"
-                self.notes.append(f"{split}: dropped {rows_left_out}, first {'; '.join(places[:3])}")
+                without["label" if text else "text"].append(where)
+                continue
+            if class_names and isinstance(label, tuple):  # integers stand for them
+                label = tuple(class_names[each] for each in label if each in class_names)
+            examples.append(Example(text, label, where))
+        for what, places in without.items():
+            self.notes += left_out(split, "row", f"without a {what}", places)
         if repeated := len(examples) - len({example.text for example in examples}):
             self.notes.append(f"{split}: kept {counted(repeated, 'row')} with the text of an earlier row")
-        return examples if isinstance(self.label_type, Number) else self.mapped(split, examples)
+        return examples if self.are_numbers else self.mapped(split, examples)
 
     def mapped(self, split: str, examples: list[Example]) -> list[Example]:
         """Return the examples with the classes that theirs are read as, without those that are left out."""
-        read_as = self.map.read(split, _counts(examples), self.notes)
-        for number, (text, label, where) in enumerate(examples):
-            examples[number] = Example(text, tuple(dict.fromkeys(read_as[c] for c in label if c in read_as)), where)
-        return [each for each in examples if each.label or not isinstance(self.label_type, OneClass)]
+        read_as = self.label_map.read(split, _counts(examples), self.notes)
+        read = (
+            each._replace(label=tuple(dict.fromkeys(read_as[label] for label in each.label if label in read_as)))
+            for each in examples
+        )
+        return [each for each in read if each.label or not isinstance(self.label_type, OneClass)]
 
     def evaluation(self, split: str, source: Source, names: Mapping[Label, str]) -> list[Example]:
         """Return the checked examples of a split, or none if its labels are withheld and the file was not named."""
@@ -295,7 +277,7 @@ class _Reader:
             return []
         if not examples:
             raise DataError(f"the {split} split has no row with both text and label")
-        if not isinstance(self.label_type, Number):
+        if not self.are_numbers:
             self.check_classes(examples, names)
         return examples
 
@@ -305,49 +287,29 @@ class _Reader:
         if unknown:
             label, *others = reversed(unknown)
             also = f" (nor do {', '.join(map(repr, others[:MOST_UNKNOWN]))})" if others else ""
+            known = f"{', '.join(map(repr, names))}{did_you_mean(label, names)}"
             raise DataError(
                 f"{unknown[label]}, column {self.columns[-1]!r}: the label {label!r} does not occur in train{also}: "
-                f"{', '.join(map(repr, names))}{did_you_mean(label, names)}; correct it, read it as another one "
-                f"(--label_map {shlex.quote(f'{label}=...')}), leave it out (--drop_labels), or add train "
-                "rows with it"
+                f"{known}; correct it, read it as another one (--label_map {shlex.quote(f'{label}=...')}), leave it "
+                "out (--drop_labels), or add train rows with it"
             )
 
     def names(self, train: Sequence[Example], declared: Sequence[Label]) -> dict[Label, str]:
         """Return the name of each class, in the order of the class ids; none for numbers."""
         given = self.arguments.class_names
-        if isinstance(self.label_type, Number):
+        if self.are_numbers:
             if given and len(given) > 1:
                 raise DataError(f"--class_names {' '.join(given)}: a regression has one number; give one name for it")
             return {}
         names = name_classes(_labels(train), given, declared)
-        if given or list(names) != [0, 1]:
-            return names
-        if not isinstance(self.label_type, OneClass):
-            return {0: "0", 1: "1"}
-        self.notes.append(f"labels 0 and 1 are named {' and '.join(SENTIMENT_NAMES)}; set --class_names to change this")
+        if list(names) == [0, 1] and not given and isinstance(self.label_type, OneClass):
+            named = f"labels 0 and 1 are named {' and '.join(SENTIMENT_NAMES)}"
+            self.notes.append(f"{named}; set --class_names to change this")
+            return dict(zip(names, SENTIMENT_NAMES))
         return names
 
-    def divided(self, splits: Splits, missing: Sequence[str]) -> tuple[dict[str, list[Example]], list[str]]:
-        """Return the splits with those held out that are missing, as samples, and all texts of validation and test."""
-        how = self.arguments, "row", self.notes, self.strata
-        complete = complete_splits({**splits}, missing, lambda row: normalised(row.text), *how)
-        check_learned(complete, _counts(splits["train"]))
-        held_out = [row.text for split, rows in complete.items() if split != "train" for row in rows]
-        return sampled(complete, attrgetter("text"), *how), held_out
 
-    def strata(self, examples: Sequence[Example]) -> list:
-        return self.label_type.strata([example.label for example in examples])
-
-
-def _label_map(arguments: DataArguments, label_type: LabelType) -> LabelMap:
-    given = arguments.label_map or (), arguments.drop_labels or ()
-    if isinstance(label_type, Number) and any(given):
-        raise DataError("--label_map and --drop_labels: the labels are numbers, which they cannot change")
-    dropped = {parse_class(label, "--drop_labels", keeps_text=True) for label in given[1]}
-    return LabelMap(parse_label_map(given[0]), dropped - {None})
-
-
-def check_different(labels: Sequence[Any]) -> None:
+def _check_different(labels: Sequence[Any]) -> None:
     """Raise `DataError` for fewer than two different labels."""
     if len({*labels}) < 2:
         found = f"has only one label, {labels[0]!r}" if labels else "has no label"
@@ -355,16 +317,12 @@ def check_different(labels: Sequence[Any]) -> None:
         raise DataError(f"the train split {found}; {what}")
 
 
-def check_learned(splits: Splits, counts: Mapping[Label, int]) -> None:
+def _check_learned(counts: Mapping[Label, int], train: Sequence[Example]) -> None:
     """Raise `DataError` if splits that were held out leave train without a text of a class. counts: those before."""
-    if lost := sorted(map(str, counts.keys() - _counts(splits["train"]).keys())):
-        raise DataError(
-            f"holding out validation and test texts leaves train without a text of {', '.join(map(repr, lost[:5]))}: "
-            "add texts of these labels or a validation file, or leave the labels out with --drop_labels"
-        )
-
-
-# Findings
+    if lost := sorted(map(str, counts.keys() - _counts(train).keys())):
+        what = f"leaves train without a text of {', '.join(map(repr, lost[:5]))}"
+        advice = "add texts of these labels or a validation file, or leave the labels out with --drop_labels"
+        raise DataError(f"holding out validation and test texts {what}: {advice}")
 
 
 def _labels(examples: Iterable[Example]) -> list[Any]:
@@ -377,17 +335,7 @@ def _counts(examples: Iterable[Example]) -> dict[Label, int]:
     return dict(Counter(_labels(one for one in examples if isinstance(one.label, tuple))).most_common())
 
 
-def _doubts(
-    cells: Sequence[object], counts: Mapping[Label, int], label_type: LabelType, arguments: DataArguments
-) -> tuple[dict[Label, Label], list[str], list[str]]:
-    """Return labels and those that they probably stand for, what probably separates labels, and warnings on both."""
-    is_one_class, proposed = isinstance(label_type, OneClass), proposed_label_map(counts)
-    joined = joined_labels(cells) if is_one_class and not arguments.problem_type else {}
-    warnings = [SEPARATED.format(cell, separator) for separator, cell in joined.items()] + type_warnings(cells)
-    return proposed, [*joined], [*warnings, *label_warnings(counts, proposed, is_one_class)]
-
-
-def conflict_warnings(conflicts: Sequence[Mapping[Any, str]]) -> list[str]:
+def _conflict_warnings(conflicts: Sequence[Mapping[Any, str]]) -> list[str]:
     """Return a warning on texts that occur with different labels, with the first three of them."""
     if not conflicts:
         return []

@@ -112,15 +112,6 @@ def make_row(tokens: Tokens) -> TokenRow:
     }
 
 
-def _slice(tokens: Tokens, start: int, end: int) -> Tokens:
-    return Tokens(*(array[start:end] for array in tokens))
-
-
-def _pad(tokens: Tokens, number: int, pad_token_id: int) -> Tokens:
-    fill = pad_token_id, True, True
-    return Tokens(*(np.pad(array, (0, number), constant_values=value) for array, value in zip(tokens, fill)))
-
-
 class NumberedRows(Dataset):
     """Rows in memory. A row's number seeds its noise and changes with each epoch.
 
@@ -153,12 +144,14 @@ class PackedRows(NumberedRows):
     def __init__(self, documents: Iterator[Tokens], block_size: int, pad_token_id: int) -> None:
         tokens = join(list(documents))
         self.block_size, self.padding = block_size, -len(tokens.ids) % block_size
-        self.tokens = _pad(tokens, self.padding + 1, pad_token_id)
-        super().__init__((len(self.tokens.ids) - 1) // block_size, self.tokens.ids[: -self.padding - 1])
+        end = Tokens(*(np.full(self.padding + 1, value) for value in (np.int32(pad_token_id), True, True)))
+        self.tokens = join([tokens, end])
+        super().__init__((len(self.tokens.ids) - 1) // block_size, tokens.ids)
 
     def __getitem__(self, row: int) -> TokenRow:
         start = row * self.block_size
-        return {**make_row(_slice(self.tokens, start, start + self.block_size + 1)), "number": self.number(row)}
+        tokens = Tokens(*(array[start : start + self.block_size + 1] for array in self.tokens))
+        return {**make_row(tokens), "number": self.number(row)}
 
     def __str__(self) -> str:
         waste = self.padding / (len(self) * self.block_size)

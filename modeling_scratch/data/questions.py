@@ -16,7 +16,7 @@ from ..utils.files import rows_digest
 from ..utils.markdown import excerpt
 from ..utils.options import option
 from .columns import check_length, is_missing, normalised, read_lines
-from .held_out import complete_splits, missing_splits, overlap_notes, sampled
+from .held_out import Division, missing_splits, overlaps
 from .splits import SplitArguments, open_splits
 from .tables import READERS, Row, TableArguments, TableForm, json_object, objects, parse_json, read_rows, select
 from .text_pairs import TextPair
@@ -56,6 +56,10 @@ class Question(NamedTuple):
         """The texts of the right answers."""
         return tuple(answer.text for answer in self.answers)
 
+    def folded_context(self) -> str:
+        """Return the context, equal for those that differ only by case and white space."""
+        return normalised(self.context)
+
 
 def question_rows(rows: Iterable[Row]) -> Iterator[Row]:
     """Stream the row of each question: the rows of a table, or those in the paragraphs of SQuAD's articles.
@@ -76,7 +80,7 @@ def question_rows(rows: Iterable[Row]) -> Iterator[Row]:
 def asked_rows(
     source: str, form: TableForm, kept: Mapping[str, str] = {}
 ) -> Iterator[tuple[int, Question, dict[str, Any]]]:
-    """Stream (row, question without answers, kept columns) of a file, or of standard input: "-".
+    """Stream (row, question without answers, kept columns) of a file, or of the lines of standard input: "-".
 
     kept: the columns by their new names. A missing text is "". Raises `DataError` that names the entry and the field.
     """
@@ -86,7 +90,6 @@ def asked_rows(
 
 
 def _typed_rows(form: TableForm) -> Iterator[Row]:
-    """Stream the rows of standard input, whose lines are objects in JSON."""
     for number, line in read_lines(sys.stdin.buffer, "--input -", form):
         where = f"--input -, line {number}"
         if not is_missing(line):
@@ -96,19 +99,19 @@ def _typed_rows(form: TableForm) -> Iterator[Row]:
 # Fields
 
 
-def _check_text(text: Any, where: str) -> None:
-    if not isinstance(text, str) or is_missing(text):
-        raise DataError(f"{where}: {str(text)[:SHOWN]!r} is empty or not text")
-    check_length(text, where)
+def _text_in(value: Any, where: str, may_be_missing: bool = False) -> str:
+    if may_be_missing and is_missing(value):
+        return ""
+    if not isinstance(value, str) or is_missing(value):
+        raise DataError(f"{where}: {str(value)[:SHOWN]!r} is empty or not text")
+    check_length(value, where)
+    return value
 
 
 def asked(row: Row, may_be_missing: bool = False) -> Question:
     """Return the question of a row without its answers. Raises `DataError` that names the field."""
     texts = select(row.values, FIELDS[:2], row.where)
-    for name, text in texts.items():
-        if not (may_be_missing and is_missing(text)):
-            _check_text(text, f"{row.where}, {name}")
-    question, context = ("" if is_missing(text) else text for text in texts.values())
+    question, context = (_text_in(text, f"{row.where}, {name}", may_be_missing) for name, text in texts.items())
     known = None if is_missing(row.values.get("id")) else str(row.values["id"])
     return Question(question, context, id=known, where=row.where)
 
@@ -151,7 +154,7 @@ def _answer_fields(value: Any, where: str) -> list[tuple[Any, Any]]:
 
 
 def _located(text: Any, start: Any, context: str, where: str, fixed: list[str] | None) -> Answer:
-    _check_text(text, where)
+    _text_in(text, where)
     if not isinstance(start, int) and not (isinstance(start, float) and start.is_integer()):  # of pandas, beside gaps
         raise DataError(f"{where}: answer_start {str(start)[:SHOWN]!r} is not an integer")
     if start >= 0 and context.startswith(text, int(start)):
@@ -175,9 +178,7 @@ class QuestionDataArguments(TableArguments, SplitArguments):
     """The source of questions with their contexts and answers."""
 
     data_dir: str | None = option(None, f"A folder with train.*, validation.* and test.* ({', '.join(READERS)}).")
-    train_file: str | None = option(
-        None, "Training data: json as SQuAD's, or a table with the columns question, context and answers."
-    )
+    train_file: str | None = option(None, "Training data: SQuAD's json, or a table of question, context and answers.")
     fix_offsets: bool = option(False, "Move an answer that is not at its offset to its nearest occurrence.")
 
 
@@ -198,7 +199,12 @@ class QuestionData:
 
     def digests(self) -> dict[str, str | None]:
         """Return a digest of the questions, contexts and answers of each split, in their order."""
-        return {split: rows_digest(map(_digested, rows)) for split, rows in self.splits.items()}
+
+        def parts(one: Question) -> list[str]:
+            answers = [part for answer in one.answers for part in (answer.text, str(answer.start))]
+            return [str(len(answers)), one.question, one.context, *answers]
+
+        return {split: rows_digest(map(parts, rows)) for split, rows in self.splits.items()}
 
     def describe(self) -> str:
         sizes = []
@@ -208,11 +214,6 @@ class QuestionData:
         return "\n".join([*sizes, *self.notes])
 
 
-def _digested(question: Question) -> list[str]:
-    parts = [part for answer in question.answers for part in (answer.text, str(answer.start))]
-    return [str(len(parts)), question.question, question.context, *parts]
-
-
 def load_questions(arguments: QuestionDataArguments) -> QuestionData:
     """Load and check the questions that `arguments` select. Raises `DataError` for invalid data.
 
@@ -220,25 +221,19 @@ def load_questions(arguments: QuestionDataArguments) -> QuestionData:
     """
     sources, notes = open_splits(arguments)
     splits = {split: _read(split, source.rows(), arguments, notes) for split, source in sources.items()}
-    splits = complete_splits(splits, missing_splits(splits), _context_of, arguments, "question", notes)
-    splits = sampled(splits, attrgetter("question"), arguments, "question", notes)
+    division = Division(arguments, "question", notes)
+    splits = division.completed(splits, missing_splits(splits), Question.folded_context)
+    splits = division.sampled(splits, attrgetter("question"))
     data = QuestionData(splits, notes)
-    unanswered = {split: sum(not one.answers for one in rows) for split, rows in splits.items()}
-    if unanswered["train"] == len(splits["train"]):
+    if not any(question.answers for question in splits["train"]):
         raise DataError(f"{splits['train'][0].where}: no question of the train split has an answer")
-    notes += [
-        f"{split}: {number:,} questions have no answer and count as errors, as train has no such question"
-        for split, number in unanswered.items()
-        if number and not data.has_unanswerable
-    ]
-    contexts = {split: list(dict.fromkeys(map(_context_of, rows))) for split, rows in splits.items()}
-    notes += overlap_notes(contexts, "context")
+    for split, rows in splits.items():
+        if (number := sum(not one.answers for one in rows)) and not data.has_unanswerable:
+            what = f"{number:,} questions have no answer and count as errors"
+            notes.append(f"{split}: {what}, as train has no such question")
+    contexts = {split: list({one.folded_context(): None for one in rows}) for split, rows in splits.items()}
+    notes += overlaps(contexts, "context", "WARNING: ")
     return data
-
-
-def _context_of(question: Question) -> str:
-    """Return the context, equal for those that differ only by case and white space."""
-    return normalised(question.context)
 
 
 def _read(split: str, rows: Iterable[Row], arguments: QuestionDataArguments, notes: list[str]) -> list[Question]:

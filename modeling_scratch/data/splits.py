@@ -2,7 +2,7 @@
 """Find the train, validation and test splits in a folder's files or in a data set on the Hub."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -75,30 +75,28 @@ def find_splits(folder: Path, suffixes: Collection[str] = tuple(READERS)) -> dic
     if not folder.is_dir():
         what = "a file; name a folder, or give the file as --train_file" if folder.is_file() else "folder not found"
         raise DataError(f"{folder}: {what}")
-    found: dict[str, list[Path]] = {}
-    kinds: dict[str, tuple[str | None, ...]] = {}  # the number of shards and the suffix of a split's first file
+    found: dict[str, dict[Any, list[Path]]] = {}  # of each split, by the number of shards and the suffix
     for path in sorted(folder.iterdir()):
         match = _SPLIT_FILE.fullmatch(path.name.lower())
-        if not match or not (is_review_folder(path) if path.is_dir() else format_of(path) in suffixes):
-            continue
-        split, kind = SPLIT_NAMES[match["split"]], match.group("split", "shards", "suffix")
-        first = found.setdefault(split, [])
-        if kinds.setdefault(split, kind) != kind:
-            both = f"{first[0]} and {path} are both candidates for the {split} split"
-            raise DataError(f"{both}; keep one or name it with --{split}_file")
-        first.append(path)
+        if match and (is_review_folder(path) if path.is_dir() else format_of(path) in suffixes):
+            kinds = found.setdefault(SPLIT_NAMES[match["split"]], {})
+            kinds.setdefault(match.group("split", "shards", "suffix"), []).append(path)
     if not found and is_review_folder(folder) and ".csv" in suffixes:
         return {"train": [folder]}
     if "train" not in found:
         names = ", ".join(sorted(path.name for path in folder.iterdir())[:10]) or "nothing"
         wanted = f"{', '.join('train' + s for s in suffixes)}, or shards such as train-00000-of-00002.parquet"
         raise DataError(f"{folder}: no train file ({wanted}); it contains {names}")
-    for split, files in found.items():
-        _, shards, _ = kinds[split]
+    for split, kinds in found.items():
+        ((_, shards, _), files), *others = kinds.items()
+        if others:
+            both = f"{files[0]} and {others[0][1][0]} are both candidates for the {split} split"
+            raise DataError(f"{both}; keep one or name it with --{split}_file")
         if shards and len(files) != int(shards):
             raise DataError(f"{files[0]}: only {len(files)} of {int(shards)} shards are present; download the rest")
-    refuse_links_out(folder, chain.from_iterable(found.values()))
-    return found
+    splits = {split: next(iter(kinds.values())) for split, kinds in found.items()}
+    refuse_links_out(folder, chain.from_iterable(splits.values()))
+    return splits
 
 
 def files_of(arguments: Any) -> dict[str, list[Path]]:
@@ -169,22 +167,16 @@ class DataArguments(TableArguments, SplitArguments):
     """The source of labelled text: at most one of `dataset_name`, `data_dir` and `train_file`."""
 
     dataset_name: str | None = option(None, "A data set on the Hub; sst2 and imdb are short names.")
-    data_dir: str | None = option(
-        None, "A folder with train.*, validation.* and test.* (csv, jsonl, parquet, ...), or of .txt files by label."
-    )
+    data_dir: str | None = option(None, "A folder with train.*, validation.* and test.*, or of .txt files by label.")
     train_file: str | None = option(None, "Training data: csv, tsv, jsonl, parquet or xlsx.")
     text_column: TextColumns = option(None, TEXT_COLUMN_HELP)
     label_column: str | None = option(None, "The label column; inferred by default.")
     label_map: list[str] | None = option(None, LABEL_MAP_HELP)
     drop_labels: list[str] | None = option(None, DROP_LABELS_HELP)
     class_names: list[str] | None = option(None, "The label names, in the order of the class ids.")
-    problem_type: ProblemType | None = option(
-        None, "What a text has: one class, any number of classes, or a number; inferred by default."
-    )
+    problem_type: ProblemType | None = option(None, "A text has one class, several, or a number; inferred by default.")
     label_separator: str | None = option(None, "What separates the labels of a text in a cell, e.g. '|'.")
-    demo_words: Literal["all", "common"] = option(
-        "all", "The opinion words of the demo reviews: all, or the common ones, which take fewer steps to learn."
-    )
+    demo_words: Literal["all", "common"] = option("all", "Opinion words of the demo: all, or the common ones (faster).")
 
     def __post_init__(self) -> None:
         self.tables: Mapping[str, DatasetSource] | None = None  # of a call from Python; no option names them
@@ -285,21 +277,6 @@ def _class_names(feature: Any) -> list[str] | None:
     return list(feature.names) if isinstance(feature, ClassLabel) else None
 
 
-def _files_in_folder(folder: Path, suffixes: Collection[str]) -> tuple[dict[str, list[Path]], list[str]]:
-    """Return the files that `find_splits` finds, and notes on other files of data."""
-    found, unlabelled = find_splits(folder, suffixes), unlabelled_files(folder)
-    used = {*unlabelled, *chain.from_iterable(found.values())}
-    notes = _ignored(path.name for path in {*folder.iterdir()} - used if format_of(path) in suffixes)
-    if unlabelled:
-        names = ", ".join(path.name for path in unlabelled)
-        notes.append(f"without labels, read only in pretraining (--pretrain_minutes): {names}")
-    return found, notes
-
-
-def _ignored(names: Iterable[str]) -> list[str]:
-    return [f"ignored, as not named after a split: {', '.join(sorted(names))}"] if (names := list(names)) else []
-
-
 def open_hub(name: str, config_name: str | None = None) -> tuple[dict[str, Source], list[str]]:
     """Return the splits of a data set on the Hub or in a local folder, and a note on ignored splits."""
     if config_name is None:
@@ -309,10 +286,8 @@ def open_hub(name: str, config_name: str | None = None) -> tuple[dict[str, Sourc
     try:
         dataset = load_dataset(name, config_name)
     except Exception as error:  # network, access, configuration, files: the client raises many types
-        raise DataError(
-            f"data set {name!r} could not be loaded: {one_line(error)}; check its name and the network, "
-            "or use local files: --data_dir folder (make train DATA=folder)"
-        ) from error
+        advice = "check its name and the network, or use local files: --data_dir folder (make train DATA=folder)"
+        raise DataError(f"data set {name!r} could not be loaded: {one_line(error)}; {advice}") from error
     return _splits_of(dataset, " ".join(filter(None, (name, config_name))))
 
 
@@ -328,14 +303,17 @@ def _open_saved(folder: str) -> tuple[dict[str, Source], list[str]]:
 
 def _splits_of(dataset: Mapping[str, Any], title: str) -> tuple[dict[str, Source], list[str]]:
     splits: dict[str, Source] = {}
-    for name, rows in dataset.items():
-        if (split := SPLIT_NAMES.get(name)) in splits:
+    for name in filter(SPLIT_NAMES.get, dataset):
+        if (split := SPLIT_NAMES[name]) in splits:
             raise DataError(f"data set {title!r}: two splits are both candidates for {split}; name a file of one")
-        if split is not None:
-            splits[split] = DatasetSource(f"{title} {name}", rows)
+        splits[split] = DatasetSource(f"{title} {name}", dataset[name])
     if "train" not in splits:
         raise DataError(f"data set {title!r} has no train split; its splits: {', '.join(map(str, dataset))}")
-    return splits, _ignored(set(dataset) - set(SPLIT_NAMES))
+    return splits, _ignored(dataset.keys() - SPLIT_NAMES.keys())
+
+
+def _ignored(names: Collection[str]) -> list[str]:
+    return [f"ignored, as not named after a split: {', '.join(sorted(names))}"] if names else []
 
 
 def open_splits(
@@ -350,12 +328,18 @@ def open_splits(
         return open_hub(arguments.dataset_name, arguments.dataset_config_name)
     if folder and any(Path(folder, name).is_file() for name in SAVED):
         return _open_saved(folder)
-    named = files_of(arguments)
-    files, notes = _files_in_folder(Path(folder), suffixes) if folder else (named, [])
+    files, notes = files_of(arguments), []
+    if folder:
+        files, unlabelled = find_splits(Path(folder), suffixes), unlabelled_files(Path(folder))
+        used = {*unlabelled, *chain.from_iterable(files.values())}
+        notes = _ignored([path.name for path in {*Path(folder).iterdir()} - used if format_of(path) in suffixes])
+        if unlabelled:
+            names = ", ".join(path.name for path in unlabelled)
+            notes.append(f"without labels, read only in pretraining (--pretrain_minutes): {names}")
     if not files:
         raise DataError("no data source; give --data_dir, --train_file or --dataset_name")
-    for path in chain.from_iterable(named.values()):
-        if path.exists() and format_of(path) not in suffixes:
+    for path in chain.from_iterable(files.values()):
+        if path.is_file() and format_of(path) not in suffixes:
             raise unknown_format(path, suffixes)
     sources = {split: FileSource(paths, arguments.form) for split, paths in files.items() if split in opened}
     return dict(sources), [*notes, *chain.from_iterable(source.notes() for source in sources.values())]

@@ -7,7 +7,6 @@ A value of a CSV file, of a TSV file or of a sheet is a string; JSON and Parquet
 import csv
 import difflib
 import json
-import math
 import warnings
 import zipfile
 from collections import Counter
@@ -24,22 +23,12 @@ import pyarrow.parquet as pq
 from ..utils.errors import DataError, counted
 from ..utils.files import refuse_loop
 from ..utils.options import option
-from .dialects import (
-    BLANK_BEFORE_QUOTE,
-    DELIMITERS,
-    SAMPLE_RECORDS,
-    SEPARATOR_LINE,
-    UNQUOTED,
-    find_delimiter,
-    is_a_row,
-    parsed,
-    quotes_are_literal,
-)
+from .dialects import SAMPLE_RECORDS, SEPARATOR_LINE, find_dialect, is_a_row, parsed
 from .text_files import (
     allowed_bytes,
     check_readable,
+    check_size,
     decoded_lines,
-    expands,
     format_of,
     intact,
     unknown_format,
@@ -51,9 +40,9 @@ Values = Mapping[str, Any]  # of a row, by the names of the columns
 Numbered = Iterator[tuple[int, dict[str, Any]]]
 Records = Iterator[tuple[int, list[str]]]  # the line of each in its file, and its fields
 
-BATCH_ROWS = 1_000
 HEADED = (".csv", ".tsv", ".xlsx")  # whose first line names the columns
 UNLABELLED_FOLDER = "unsup"  # of aclImdb
+ENCODING_HELP = "The encoding of text files, such as cp1252; UTF-8 by default."
 GAP = r"\N"  # as MySQL, PostgreSQL and Hive write a missing value
 UNNAMED = "column_"  # and its number, of a column without a name
 BLANKS = " \t\r\n\xa0\ufeff"  # around the names of columns
@@ -67,9 +56,6 @@ class Row(NamedTuple):
     where: str
 
 
-ENCODING_HELP = "The encoding of text files, such as cp1252; UTF-8 by default."
-
-
 @dataclass
 class TableArguments:
     """How tables are read, as options."""
@@ -77,12 +63,8 @@ class TableArguments:
     delimiter: str | None = option(None, "The delimiter of csv files: one character or the word tab; found by default.")
     sheet: str | None = option(None, "The sheet of an Excel workbook; the first by default.")
     encoding: str | None = option(None, ENCODING_HELP)
-    no_header: bool = option(
-        False, "Read the first line of csv, tsv and xlsx files as a row; columns are column_1, column_2, ..."
-    )
-    header_row: int | None = option(
-        None, "The line with the names of the columns in csv, tsv and xlsx files; those above it are left out."
-    )
+    no_header: bool = option(False, "The first line of csv, tsv and xlsx files is a row; columns are column_1, ...")
+    header_row: int | None = option(None, "The line with the names in csv, tsv and xlsx; those above it are left out.")
 
     @property
     def form(self) -> "TableForm":
@@ -229,7 +211,7 @@ def _refuse_duplicates(names: Sequence[str], path: Path) -> None:
         raise DataError(f"{path}: duplicate column names: {', '.join(map(repr, repeated))}; rename one")
 
 
-# CSV and TSV
+# CSV, TSV and Excel
 
 
 def _delimited(table: Table) -> Table:
@@ -237,21 +219,14 @@ def _delimited(table: Table) -> Table:
     path, form = table.path, table.form
     with closing(_lines(table)) as lines:
         sample = list(islice(lines, SAMPLE_RECORDS))
-        first = sample[0] if sample else ""
-        declared = None if form.header_row else SEPARATOR_LINE.fullmatch(first)
-        given = "\t" if form.delimiter == "tab" else form.delimiter or (declared and declared[1])
-        if format_of(path) == ".tsv" and ("\t" in first or not {*first} & {*DELIMITERS}):
-            given = given or "\t"
+        declared = None if form.header_row else SEPARATOR_LINE.fullmatch(sample[0] if sample else "")
+        given = "\t" if form.delimiter == "tab" else form.delimiter or (declared[1] if declared else None)
         if declared:
             table, sample = replace(table, header_line=2), sample[1:]
-        has_blanks = given != "\t" and any(map(BLANK_BEFORE_QUOTE.search, sample))
-        style: dict[str, Any] = {"skipinitialspace": has_blanks}
-        found = find_delimiter(chain(sample, lines), [given] if given else DELIMITERS, **style)
-    with closing(_lines(table)) as lines:
-        if found in UNQUOTED and quotes_are_literal(lines, found, **style):
-            style = {"quoting": csv.QUOTE_NONE}
+        found, style = find_dialect(sample, lines, given, is_tsv=format_of(path) == ".tsv")
     note = f"{path.name}: the delimiter {found!r} was found from the first records; set --delimiter to change this"
-    return replace(table, delimiter=found, style=style, notes=() if found in (given, ",") else (note,))
+    is_usual = found in (given, ",", "\t" if format_of(path) == ".tsv" else None)
+    return replace(table, delimiter=found, style=style, notes=() if is_usual else (note,))
 
 
 def _lines(table: Table) -> Generator[str, None, None]:
@@ -300,11 +275,10 @@ def _read_records(table: Table, columns: Sequence[str] | None) -> Numbered:
         if len(fields) != len(header):
             found = f"{counted(len(fields), 'field')}, but the header has {len(header)}"
             advice = "quote a field with a delimiter or a line break, or set --delimiter or --header_row"
+            if format_of(table.path) == ".xlsx":
+                advice = "name the line of the header by --header_row"
             raise DataError(f"{table.path}, row {number} (line {line}): {found}; {advice}")
         yield number, dict(zip(header, fields))
-
-
-# Excel
 
 
 def _sheet_records(table: Table, most: int | None) -> Records:
@@ -335,8 +309,7 @@ def _workbook(table: Table) -> Iterator[Any]:
     except ImportError:
         raise DataError(f"{path}: Excel files need openpyxl: pip install 'modeling-scratch[excel]'") from None
     with intact(path, "an Excel workbook"), warnings.catch_warnings(), zipfile.ZipFile(path) as archive:
-        if sum(member.file_size for member in archive.infolist()) > (allowed := allowed_bytes(path)):
-            raise expands(path, allowed)
+        check_size(path, sum(member.file_size for member in archive.infolist()))
         warnings.simplefilter("ignore")  # on styles and other parts that are not read
         with pandas.ExcelFile(path, engine="openpyxl") as book:
             if sheet is not None and sheet not in book.sheet_names:
@@ -359,17 +332,15 @@ class SheetText(str):
 def _as_text(cell: object) -> str:
     if isinstance(cell, str):
         return SheetText(cell)
-    if isinstance(cell, float) and math.isnan(cell):  # an error of a formula, such as #N/A
-        return ""
     if isinstance(cell, datetime):
         return cell.date().isoformat() if cell.time() == time() else cell.isoformat(" ")
-    return str(cell)
+    return "" if cell != cell else str(cell)  # NaN, an error of a formula such as #N/A
 
 
 # JSON
 
 
-def _read_json(table: Table, columns: Sequence[str] | None) -> Numbered:
+def _read_json(table: Table, wanted: Sequence[str] | None) -> Numbered:
     """Read one document: a list of objects, {"data": such a list}, an object, or the columns that pandas writes.
 
     A file of several documents has an object a line.
@@ -379,22 +350,19 @@ def _read_json(table: Table, columns: Sequence[str] | None) -> Numbered:
         document = parse_json(text)
     except (ValueError, RecursionError) as error:
         if getattr(error, "msg", "") == "Extra data" or not text.strip():
-            return _read_json_lines(table, columns)
+            return _read_json_lines(table, wanted)
         raise DataError(f"{path}: invalid JSON: {error}") from error
     if isinstance(document, dict):
-        document = _rows_of_document(document)
+        columns = list(document.values())
+        indices = dict(columns[0]) if columns and isinstance(columns[0], dict) else {}
+        are_columns = all(isinstance(column, dict) and column.keys() == indices.keys() for column in columns)
+        if isinstance(document.get("data"), list):
+            document = document["data"]
+        elif indices and are_columns and all(map(str.isdecimal, indices)):
+            document = [{name: column[index] for name, column in document.items()} for index in indices]
+        else:
+            document = [document]
     return ((number, values) for number, (_, values) in enumerate(objects(document, str(path)), 1))
-
-
-def _rows_of_document(document: dict[str, Any]) -> Any:
-    if isinstance(document.get("data"), list):
-        return document["data"]
-    columns = list(document.values())
-    indices = columns[0].keys() if columns and isinstance(columns[0], dict) else ()
-    are_columns = all(isinstance(column, dict) and column.keys() == indices for column in columns)
-    if not indices or not are_columns or not all(map(str.isdecimal, indices)):
-        return [document]
-    return [{name: column[index] for name, column in document.items()} for index in indices]
 
 
 def objects(values: Any, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -452,9 +420,8 @@ def _read_parquet(table: Table, columns: Sequence[str] | None) -> Numbered:
         _refuse_duplicates(names, path)
         select(dict.fromkeys(names), columns or (), str(path))
         groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
-        if sum(group.total_byte_size for group in groups) > (allowed := allowed_bytes(path)):
-            raise expands(path, allowed)
-        batches = file.iter_batches(BATCH_ROWS, columns=columns)
+        check_size(path, sum(group.total_byte_size for group in groups))
+        batches = file.iter_batches(1_000, columns=columns)
         yield from enumerate(chain.from_iterable(batch.to_pylist() for batch in batches), 1)
 
 
@@ -475,10 +442,9 @@ def refuse_links_out(folder: Path, paths: Iterable[Path]) -> None:
     for path in paths:
         refuse_loop(path)
         if not any(path.resolve().is_relative_to(home) for home in homes):
-            raise DataError(
-                f"{path} is a link out of its folder, to {path.resolve()}; if this is intended, name the file: "
-                "--train_file, --validation_file, --test_file"
-            )
+            what = f"a link out of its folder, to {path.resolve()}"
+            advice = "if this is intended, name the file: --train_file, --validation_file, --test_file"
+            raise DataError(f"{path} is {what}; {advice}")
 
 
 def is_review_folder(path: Path) -> bool:

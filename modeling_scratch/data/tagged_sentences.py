@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, count, groupby
+from itertools import accumulate, count, groupby
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ..utils.errors import DataError, counted
 from ..utils.files import rows_digest
 from ..utils.options import option
-from .held_out import complete_splits, missing_splits, overlap_notes, sampled
+from .held_out import Division, missing_splits, overlaps
 from .label_types import MAX_CLASSES
 from .splits import FileSource, Source, SplitArguments, open_splits
 from .tables import ENCODING_HELP, Row, TableForm, missing_column, read_rows, select
@@ -104,16 +104,15 @@ def conll_rows(path: Path, form: TableForm) -> Iterator[Row]:
     is_conllu, width, numbers = format_of(path) == ".conllu", 0, count(1)
     lines = enumerate(map(_columns_of, form.lines(path)), 1)
     for _, block in groupby(lines, key=lambda line: bool(line[1])):
-        words = [(number, columns) for number, columns in block if columns]
+        words = [one for one in block if one[1]]
         width = width or next((len(columns) for _, columns in words if not columns[0].startswith("#")), 0)
         words = [one for one in words if len(one[1]) == width or not one[1][0].startswith("#")]  # without comments
         words = [one for one in words if not is_conllu or one[1][0].isdecimal()]
         for number, columns in words:
             if len(columns) != width:
-                raise DataError(
-                    f"{path}, line {number}: {len(columns)} columns, but the first line has {width}; a line is one "
-                    "word and its columns, and an empty line ends a sentence"
-                )
+                what = f"{len(columns)} columns, but the first line has {width}"
+                advice = "a line is one word and its columns, and an empty line ends a sentence"
+                raise DataError(f"{path}, line {number}: {what}; {advice}")
         if words:
             names = CONLLU if is_conllu and width == len(CONLLU) else map(str, range(width))
             lists = zip(*(columns for _, columns in words))
@@ -145,10 +144,10 @@ def read_words(path: Path, column: str, form: TableForm) -> Iterator[tuple[Row, 
     return ((row, " ".join(_strings(row, column))) for row in _rows_of(path, form))
 
 
-def _choose_columns(first: Row, arguments: "TaggedDataArguments") -> tuple[str, str]:
+def _choose_columns(first: Row, arguments: "TaggedDataArguments") -> list[str]:
     """Return the columns of the words and of the labels: those given, by name or number, or those of usual names."""
     names = list(first.values)
-    numbers = dict(zip(map(str, range(-len(names), len(names))), names * 2))
+    known = dict(zip(map(str, range(-len(names), len(names))), names * 2)) | dict(zip(names, names))
     chosen = []
     for kind, usual, of_conll in (("word", WORD_NAMES, _words_of_conll(first)), ("label", LABEL_NAMES, "-1")):
         given = getattr(arguments, f"{kind}_column")
@@ -157,14 +156,14 @@ def _choose_columns(first: Row, arguments: "TaggedDataArguments") -> tuple[str, 
             where = f"{first.where}: {' and '.join(found)} could be the {kind}s"
             raise DataError(f"{where}; choose one with --{kind}_column")
         name = found[0] if found else of_conll if "0" in names else usual[0]
-        if name not in names and name not in numbers:
+        if name not in known:
             what = "each row has a list of words and one of their labels, and no spans of characters"
             raise missing_column(name, names, f"--{kind}_column {given or ''}: {first.where}: {what}")
-        chosen.append(name if name in names else numbers[name])
+        chosen.append(known[name])
     if chosen[0] == chosen[1]:
         what = f"column {chosen[0]} cannot be both the word and the label"
         raise DataError(f"{first.where}: {what}; choose with --word_column and --label_column")
-    return chosen[0], chosen[1]
+    return chosen
 
 
 def _words_of_conll(row: Row) -> str:
@@ -172,13 +171,6 @@ def _words_of_conll(row: Row) -> str:
     first = list(row.values.get("0", ()))
     numbers = (list(map(str, range(start, start + len(first)))) for start in (0, 1))
     return "1" if len(first) > 1 and first in numbers else "0"
-
-
-def _sentence(row: Row, word_column: str, label_column: str, class_names: Sequence[str] | None) -> Sentence:
-    words, labels = _strings(row, word_column), _strings(row, label_column, class_names)
-    if len(words) != len(labels):
-        raise DataError(f"{row.where}: {len(words)} words, but {len(labels)} labels")
-    return Sentence(words, labels, row.where)
 
 
 def _strings(row: Row, column: str, names: Sequence[str] | None = None) -> tuple[str, ...]:
@@ -210,21 +202,29 @@ def are_entities(labels: Mapping[str, int]) -> bool:
     return bool(others) and all(_ENTITY.fullmatch(label) for label in others)
 
 
-def as_bio(sentence: Sentence) -> list[str]:
-    """Return the labels of a sentence in BIO, the only one of the schemes that the library's pipeline groups.
+def _as_bio(split: str, sentences: list[Sentence], notes: list[str]) -> list[Sentence]:
+    """Return the sentences with labels of BIO, the only scheme that the library's pipeline groups. Note what changes.
 
     An entity begins with B-, also where it begins with I- (IOB1, of CoNLL 2003) or ends in a label of its own.
     Raises `DataError` for a label that marks no entity.
     """
-    read: list[str] = []
-    for index, label in enumerate(sentence.labels):
-        if found := _ENTITY.fullmatch(label):
-            goes_on = found["prefix"] in GOES_ON and read and read[-1][1:] == f"-{found['kind']}"
-            label = f"{'I' if goes_on else 'B'}-{found['kind']}"
-        elif label != OUTSIDE:
-            what = f"the label {label!r} is neither O nor B- or I- with a type, as most are; correct it"
-            raise DataError(f"{sentence.where(index)}: {what}")
-        read.append(label)
+    read, changed = list[Sentence](), list[str]()
+    for sentence in sentences:
+        labels = [OUTSIDE]  # before the first
+        for index, label in enumerate(sentence.labels):
+            if found := _ENTITY.fullmatch(label):
+                goes_on = found["prefix"] in GOES_ON and labels[-1][1:] == f"-{found['kind']}"
+                labels.append(f"{'I' if goes_on else 'B'}-{found['kind']}")
+            elif label == OUTSIDE:
+                labels.append(label)
+            else:
+                what = f"the label {label!r} is neither O nor B- or I- with a type, as most are; correct it"
+                raise DataError(f"{sentence.where(index)}: {what}")
+            if labels[-1] != label:
+                changed.append(f"{sentence.where(index)}: {label} as {labels[-1]}")
+        read.append(sentence._replace(labels=tuple(labels[1:])))
+    if changed:
+        notes.append(f"{split}: {counted(len(changed), 'label')} read as those of BIO, first {changed[0]}")
     return read
 
 
@@ -249,18 +249,10 @@ def labels_of_parts(text: str, spans: Iterable[tuple[Span, str]]) -> list[str]:
 class TaggedDataArguments(SplitArguments):
     """The source of labelled words, and their columns."""
 
-    data_dir: str | None = option(
-        None, f"A folder with train.*, validation.* and test.* ({', '.join((*COLUMNS, *LISTS))})."
-    )
-    train_file: str | None = option(
-        None, "Training data: jsonl or parquet with a list of words and one of labels; others are CoNLL."
-    )
-    word_column: str | None = option(
-        None, f"The words: an index (CoNLL; default 0) or a name ({', '.join(WORD_NAMES[:-1])})."
-    )
-    label_column: str | None = option(
-        None, f"The labels: an index (CoNLL; default -1, the last) or a name ({', '.join(LABEL_NAMES[:-1])})."
-    )
+    data_dir: str | None = option(None, f"A folder of train.*, validation.*, test.* ({', '.join((*COLUMNS, *LISTS))}).")
+    train_file: str | None = option(None, "Training data: CoNLL, or jsonl or parquet with lists of words and labels.")
+    word_column: str | None = option(None, f"Words: an index (CoNLL: 0) or a name ({', '.join(WORD_NAMES[:-1])}).")
+    label_column: str | None = option(None, f"Labels: an index (CoNLL: -1) or a name ({', '.join(LABEL_NAMES[:-1])}).")
     encoding: str | None = option(None, ENCODING_HELP)
 
     def __post_init__(self) -> None:
@@ -314,10 +306,10 @@ def load_tagged(arguments: TaggedDataArguments) -> TaggedData:
     sources, notes = open_splits(arguments, (*COLUMNS, *LISTS))
     splits = {split: _read(split, source, arguments, notes) for split, source in sources.items()}
     if is_bio := _mark_entities(splits["train"]):
-        splits = {split: _bio(split, rows, notes) for split, rows in splits.items()}
+        splits = {split: _as_bio(split, rows, notes) for split, rows in splits.items()}
     text_of = attrgetter("text")
-    splits = complete_splits(splits, missing_splits(splits), text_of, arguments, "sentence", notes)
-    splits = sampled(splits, text_of, arguments, "sentence", notes)
+    division = Division(arguments, "sentence", notes)
+    splits = division.sampled(division.completed(splits, missing_splits(splits), text_of), text_of)
     used = {label for sentence in splits["train"] for label in sentence.labels}
     labels = sorted(used | set(map(inside, used)) if is_bio else used)
     names = sorted(labels, key=lambda label: (label != OUTSIDE, label[2:])) if is_bio else labels  # by their types
@@ -326,29 +318,33 @@ def load_tagged(arguments: TaggedDataArguments) -> TaggedData:
         unseen = Counter(label for one in splits[split] for label in one.labels if label not in used)
         if found := ", ".join(f"{label} {number:,}" for label, number in unseen.most_common(3)):
             notes.append(f"{split}: labels that do not occur in train count as errors: {found}")
-    notes += overlap_notes({split: data.texts(split) for split in splits}, "sentence")
+    notes += overlaps({split: data.texts(split) for split in splits}, "sentence", "WARNING: ")
     return data
 
 
 def _read(split: str, source: Source, arguments: TaggedDataArguments, notes: list[str]) -> list[Sentence]:
-    rows = source.rows()
     if isinstance(source, FileSource):
-        rows = chain.from_iterable(_rows_of(path, source.form) for path in source.paths)
-    sentences: list[Sentence] = []
-    if first := next(rows, None):
-        columns = _choose_columns(first, arguments)
-        names = source.class_names(columns[1])
-        sentences = [_sentence(row, *columns, names) for row in chain([first], rows)]
-    filled = [sentence for sentence in sentences if sentence.words]
-    if not filled:
+        rows = [row for path in source.paths for row in _rows_of(path, source.form)]
+    else:
+        rows = list(source.rows())
+    sentences = []
+    word_column, label_column = _choose_columns(rows[0], arguments) if rows else ("", "")
+    names = source.class_names(label_column) if rows else None
+    for row in rows:
+        words, labels = _strings(row, word_column), _strings(row, label_column, names)
+        if len(words) != len(labels):
+            raise DataError(f"{row.where}: {len(words)} words, but {len(labels)} labels")
+        if words:
+            sentences.append(Sentence(words, labels, row.where))
+    if not sentences:
         raise DataError(f"{source}: the {split} split has no words")
-    if dropped := len(sentences) - len(filled):
+    if dropped := len(rows) - len(sentences):
         notes.append(f"{split}: dropped {counted(dropped, 'row')} without words")
-    return filled
+    return sentences
 
 
 def _mark_entities(train: Sequence[Sentence]) -> bool:
-    """Return whether labels mark entities, but for a few slips, which `as_bio` refuses.
+    """Return whether labels mark entities, but for a few slips, which `_as_bio` refuses.
 
     Raises `DataError` for one label, and for too many.
     """
@@ -361,17 +357,3 @@ def _mark_entities(train: Sequence[Sentence]) -> bool:
         raise DataError(f"the words of the train split have {what}; choose it with --label_column")
     entities = sum(number for label, number in counts.items() if _ENTITY.fullmatch(label))
     return entities > 0 and entities + counts[OUTSIDE] >= MOST * counts.total()
-
-
-def _bio(split: str, sentences: list[Sentence], notes: list[str]) -> list[Sentence]:
-    """Return the sentences with labels of BIO, and note what changes."""
-    read = [sentence._replace(labels=tuple(as_bio(sentence))) for sentence in sentences]
-    changed = [
-        f"{old.where(index)}: {old.labels[index]} as {label}"
-        for old, new in zip(sentences, read)
-        for index, label in enumerate(new.labels)
-        if label != old.labels[index]
-    ]
-    if changed:
-        notes.append(f"{split}: {counted(len(changed), 'label')} read as those of BIO, first {changed[0]}")
-    return read

@@ -78,6 +78,11 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
         raise unreadable(path, error) from error
 
 
+def unreadable(path: Path, error: OSError) -> DataError:
+    """Return the error for what the system says against reading a file."""
+    return DataError(f"{path}: cannot be read: {error.strerror or one_line(error)}")
+
+
 @contextmanager
 def intact(path: Path, what: str) -> Iterator[None]:
     """Raise `DataError` for whatever a library says of a file that is damaged, in one line."""
@@ -89,11 +94,6 @@ def intact(path: Path, what: str) -> Iterator[None]:
         raise unreadable(path, error) from error
     except Exception as error:  # of archives, of XML, of Arrow and of others: of many types
         raise DataError(f"{path}: damaged or not {what}: {one_line(error)}; save or download it again") from error
-
-
-def unreadable(path: Path, error: OSError) -> DataError:
-    """Return the error for what the system says against reading a file."""
-    return DataError(f"{path}: cannot be read: {error.strerror or one_line(error)}")
 
 
 def check_readable(path: Path) -> None:
@@ -111,20 +111,20 @@ def allowed_bytes(path: Path) -> int:
     return max(FREE_BYTES, MAX_RATIO * path.stat().st_size)
 
 
-def expands(path: Path, allowed: float) -> DataError:
-    """Return the error for a file that expands to more than is allowed."""
-    return DataError(f"{path}: expands to more than {allowed / 1e6:,.0f} MB, implausible for its size on disk")
+def check_size(path: Path, size: int) -> None:
+    """Raise `DataError` for a decompressed size that is not plausible."""
+    if size > (allowed := allowed_bytes(path)):
+        raise DataError(f"{path}: expands to more than {allowed / 1e6:,.0f} MB, implausible for its size on disk")
 
 
 def decoded_lines(path: Path, encoding: str | None, newline: str | None, **options: int) -> Generator[str, None, None]:
     """Yield the lines of a file as `text_lines` does. Raises `DataError` for too many bytes, too."""
     size = 0
     with open_bytes(path) as handle:
-        allowed = allowed_bytes(path)
         for line in text_lines(handle, str(path), encoding, newline, **options):
             size += len(line)
-            if size > allowed:
-                raise expands(path, allowed)
+            if size > FREE_BYTES:
+                check_size(path, size)
             yield line
 
 
@@ -147,7 +147,7 @@ def text_lines(
     if encoding is None or codecs.lookup(encoding).name == "utf-8":
         encoding = "utf-16" if start.startswith(UTF16) else "utf-8-sig"  # which has a byte order mark or not
     text = io.TextIOWrapper(handle, encoding, "surrogateescape", newline)
-    place, number = where, 0
+    number = 0
     try:
         for number, line in enumerate(iter(partial(text.readline, longest + len("\r\n")), ""), 1):
             if len(line) > longest and len(line.rstrip("\r\n")) > longest:
@@ -156,14 +156,12 @@ def text_lines(
                 line.encode()  # not possible for bytes that could not be decoded, which became surrogates
             yield line
     except UnicodeError as error:  # others are of encodings that have no surrogates for some bytes
-        if isinstance(error, UnicodeEncodeError):
-            place = f"{where}, line {number}, character {error.start}"
-            if encoding == "utf-8-sig" and CONTROLS.search(error.object):
-                what = "the bytes are not those of a text; name a text file, or give its --encoding"
-                raise DataError(f"{place}: {what}") from None
-        convert = "if the encoding is cp1252, convert it: iconv -f cp1252 -t utf-8, or add --encoding cp1252"
-        is_utf8, given = encoding == "utf-8-sig", "give another --encoding, or none for UTF-8"
-        advice = f"UTF-8; {convert} where the command has this option" if is_utf8 else f"{encoding}; {given}"
-        raise DataError(f"{place}: not valid {advice}") from None
+        place = f", line {number}, character {error.start}" if isinstance(error, UnicodeEncodeError) else ""
+        name = "UTF-8" if encoding == "utf-8-sig" else encoding
+        advice = "give its encoding, such as --encoding cp1252, or convert it: iconv -f cp1252 -t utf-8"
+        what = f"not valid {name}; {advice}"
+        if encoding == "utf-8-sig" and isinstance(error, UnicodeEncodeError) and CONTROLS.search(error.object):
+            what = "the bytes are not those of a text; name a text file, or give its --encoding"
+        raise DataError(f"{where}{place}: {what}") from None
     finally:
         text.detach()  # whose handle others close

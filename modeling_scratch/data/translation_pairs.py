@@ -4,15 +4,15 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, zip_longest
+from itertools import zip_longest
 from operator import itemgetter
 from pathlib import Path
 
-from ..utils.errors import DataError, counted
+from ..utils.errors import DataError
 from ..utils.files import rows_digest
 from ..utils.options import option
 from .columns import parse_text
-from .held_out import complete_splits, overlap_notes, sampled
+from .held_out import Division, left_out, overlaps
 from .splits import SPLIT_NAMES, FileSource, Source, SplitArguments, files_of, open_splits
 from .tables import FOUND, HEADED, READERS, Row, TableArguments, TableForm, Values, select
 from .text_files import format_of, words_in
@@ -26,9 +26,7 @@ END = re.compile(r"[.!?…。！？]\s*$")  # of a sentence
 class TranslationDataArguments(TableArguments, SplitArguments):
     """The source of translation pairs: exactly one of `dataset_name`, `data_dir` and `train_file`."""
 
-    data_dir: str | None = option(
-        None, "A folder with train.*, validation.* and test.*: tables, or one file per language."
-    )
+    data_dir: str | None = option(None, "A folder with train.*, validation.* and test.*: tables, or a file a language.")
     train_file: list[str] | None = option(  # type: ignore[assignment]
         None, "A table (csv, tsv, jsonl, parquet), or two text files with one text per line."
     )
@@ -37,9 +35,7 @@ class TranslationDataArguments(TableArguments, SplitArguments):
     )
     test_file: list[str] | None = option(None, "Test data, for the final evaluation.")  # type: ignore[assignment]
     validation_fraction: float = option(0.02, "The fraction of train to hold out if there is no validation split.")
-    source_column: str | None = option(
-        None, "The source column or, with two text files, the suffix of the source file (train.en)."
-    )
+    source_column: str | None = option(None, "The source column or, of two text files, the source's suffix (train.en).")
     target_column: str | None = option(None, "The target column or suffix.")
 
     def __post_init__(self) -> None:
@@ -123,37 +119,35 @@ def load_pairs(arguments: TranslationDataArguments) -> TranslationData:
     train; a missing test split stays missing.
     """
     sources, notes = _open(arguments)
-    if arguments.source_column is None:
-        sources = {split: _with_first_pair(source, notes) for split, source in sources.items()}
     columns = _choose_columns(sources["train"], arguments, notes)
     splits = {split: _read_pairs(split, source, columns, notes) for split, source in sources.items()}
     missing = [] if "validation" in splits else ["validation"]
-    splits = complete_splits(splits, missing, itemgetter(0), arguments, "pair", notes)
-    splits = sampled(splits, itemgetter(0), arguments, "pair", notes)
+    division = Division(arguments, "pair", notes)
+    splits = division.sampled(division.completed(splits, missing, itemgetter(0)), itemgetter(0))
     data = TranslationData(splits, columns, notes)
-    notes += overlap_notes({split: data.sources(split) for split in splits}, "source")
+    notes += overlaps({split: data.sources(split) for split in splits}, "source", "WARNING: ")
     return data
 
 
 def _open(arguments: TranslationDataArguments) -> tuple[Mapping[str, Source | LinePairs], list[str]]:
-    form, names = arguments.form, (arguments.source_column, arguments.target_column)
-    if arguments.data_dir and (lines := find_line_pairs(Path(arguments.data_dir), *names, form)):
+    names = arguments.source_column, arguments.target_column
+    if arguments.data_dir and (lines := find_line_pairs(Path(arguments.data_dir), *names, arguments.form)):
         return lines, []
-    if arguments.data_dir or arguments.dataset_name:
-        return open_splits(arguments)
-    sources = {split: _open_files(split, paths, form) for split, paths in files_of(arguments).items()}
-    tables = (source for source in sources.values() if isinstance(source, FileSource))
-    return sources, list(chain.from_iterable(table.notes() for table in tables))
-
-
-def _open_files(split: str, paths: list[Path], form: TableForm) -> FileSource | LinePairs:
-    tables = [path for path in paths if format_of(path) in READERS]
-    if len(paths) == 1 and tables:
-        return FileSource(paths, form)
-    if len({path.suffix for path in paths}) != 2 or len(paths) != 2 or tables:
-        what = f"give one table ({', '.join(READERS)}) or two text files, whose suffixes name the languages"
-        raise DataError(f"--{split}_file {' '.join(map(str, paths))}: {what}")
-    return LinePairs(paths, form)
+    splits, notes = files_of(arguments), list[str]()
+    sources: dict[str, Source | LinePairs] = {}
+    if not splits:
+        found, notes = open_splits(arguments)
+        sources.update(found)
+    for split, paths in splits.items():
+        if is_table := len(paths) == 1 and format_of(paths[0]) in READERS:
+            notes += FileSource(paths, arguments.form).notes()
+        elif len(paths) != 2 or len({*map(format_of, paths)} - {*READERS}) != 2:
+            what = f"give one table ({', '.join(READERS)}) or two text files, whose suffixes name the languages"
+            raise DataError(f"--{split}_file {' '.join(map(str, paths))}: {what}")
+        sources[split] = (FileSource if is_table else LinePairs)(paths, arguments.form)
+    if names == (None, None):
+        sources = {split: _with_first_pair(source, notes) for split, source in sources.items()}
+    return sources, notes
 
 
 def _with_first_pair(source: Source | LinePairs, notes: list[str]) -> Source | LinePairs:
@@ -164,10 +158,8 @@ def _with_first_pair(source: Source | LinePairs, notes: list[str]) -> Source | L
     are_texts = any(map(END.search, names)) or all(words_in(name) > 1 for name in names)
     if len(names) != 2 or not are_texts:
         return source
-    notes.append(
-        f"{source}: no header: the first line is read as a pair, {names[0]!r} and {names[1]!r}; if these are the names "
-        "of the columns, set --header_row 1"
-    )
+    read = f"the first line is read as a pair, {names[0]!r} and {names[1]!r}"
+    notes.append(f"{source}: no header: {read}; if these are the names of the columns, set --header_row 1")
     return replace(source, form=replace(source.form, no_header=True))
 
 
@@ -197,7 +189,7 @@ def nested(values: Values) -> Values:
 
 
 def _read_pairs(split: str, source: Source | LinePairs, columns: tuple[str, str], notes: list[str]) -> list[Pair]:
-    pairs, empty = [], []
+    pairs, empty = list[Pair](), list[str]()
     for row in source.rows():
         values = select(nested(row.values), columns, row.where)
         first, second = (parse_text(value, column, row.where, "").strip() for column, value in values.items())
@@ -205,8 +197,7 @@ def _read_pairs(split: str, source: Source | LinePairs, columns: tuple[str, str]
             pairs.append((first, second))
         else:
             empty.append(row.where)
-    if empty:
-        notes.append(f"{split}: dropped {counted(len(empty), 'pair')} without both sides, first {'; '.join(empty[:3])}")
     if not pairs:
         raise DataError(f"{source}: no pair has text on both sides")
+    notes += left_out(split, "pair", "without both sides", empty)
     return pairs

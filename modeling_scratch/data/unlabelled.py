@@ -41,8 +41,7 @@ def load_corpus(data: ReviewData, arguments: DataArguments, files: Sequence[str]
     """
     paths = [*map(Path, files), *(unlabelled_files(Path(arguments.data_dir)) if arguments.data_dir else ())]
     sources = {"the train split": list(data.splits["train"]["text"])}
-    for path in paths:
-        sources[str(path)] = read_unlabelled(path, arguments)
+    sources |= {str(path): _texts_of(path, arguments) for path in paths}
     evaluated = evaluation_texts(data)
     kept = {source: [text for text in texts if normalised(text) not in evaluated] for source, texts in sources.items()}
     notes = [
@@ -68,7 +67,7 @@ def evaluation_texts(data: ReviewData) -> frozenset[str]:
     return frozenset(found)
 
 
-def read_unlabelled(path: Path, arguments: DataArguments) -> list[str]:
+def _texts_of(path: Path, arguments: DataArguments) -> list[str]:
     """Return the texts of a file: its lines if it is a txt file, or its text column."""
     text_column = next(iter(column_names(arguments.text_column)), None)
     limit = arguments.max_file_size

@@ -13,6 +13,7 @@ from packaging.version import Version
 from ..run.layout import PICKLED_ARGUMENTS
 from ..sharing.model_files import all_files, named_code
 from ..sharing.verification import differing_files, read_record
+from ..utils.errors import counted
 from .findings import FallsShort, Need, check, listed, only_if, require
 
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
@@ -121,4 +122,4 @@ def known_version(subject: Any) -> None:
 def recorded_files(subject: Any) -> None:
     """The model's files are those that verify.json records."""
     found = differing_files(subject.folder)
-    require(not found, f"{len(found)} files are not those that verify.json records: {listed(found)}.")
+    require(not found, f"{counted(len(found), 'file')} not as recorded in verify.json: {listed(found)}.")

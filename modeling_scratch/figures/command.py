@@ -39,7 +39,7 @@ class FiguresArguments:
         None, "The folder of a model; by default, figures show a small one of the preset, untrained."
     )
     preset: str | None = option(None, "The preset of the small model; by default bert.", PRESETS)
-    history: str | None = option(None, "The file that benchmark --history has written, for speed-history.")
+    history: str | None = option(None, "The file of lines of benchmark --json, for speed-history.")
     output_dir: str = option("figures", "The folder for NAME.png and NAME.svg, which are replaced.")
 
     RETIRED = {
@@ -56,7 +56,7 @@ class FiguresArguments:
                 likely = "".join(f" (did you mean {each}?)" for each in get_close_matches(name, FIGURES, 1))
                 raise DataError(f"{name}: no such figure; the choices are {', '.join(FIGURES)}{likely}")
         if self.history is None and SPEED_HISTORY in (self.names or ()):
-            raise DataError(f"{SPEED_HISTORY}: name the file of benchmark --history with --history")
+            raise DataError(f"{SPEED_HISTORY}: name the file of lines of benchmark --json with --history")
         if self.model is not None and self.preset is not None:
             raise DataError("--model and --preset exclude each other; give only one")
 

@@ -12,7 +12,6 @@ from ..report.plots import BLUE, GREEN, VERMILION, new_figure
 from ..utils.files import replacing
 
 if TYPE_CHECKING:  # imported lazily: matplotlib takes a second to import
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 COLORS = BLUE, VERMILION, GREEN, "#CC79A7", "#E69F00", "#56B4E9", "black"  # Okabe and Ito's palette
@@ -41,11 +40,6 @@ def colors(count: int) -> list[Any]:
     from matplotlib import colormaps
 
     return list(colormaps["viridis"](np.linspace(0, 0.95, count)))
-
-
-def plain_axes(axes: "Axes") -> None:
-    axes.grid(alpha=0.3)
-    axes.spines[["top", "right"]].set_visible(False)
 
 
 def write_figure(figure: "Figure", folder: Path, name: str) -> list[Path]:

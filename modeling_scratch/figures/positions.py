@@ -16,7 +16,8 @@ from ..configuration_scratch import ScratchConfig
 from ..embeddings import Embeddings
 from ..modeling_base import ScratchPreTrainedModel
 from ..positions import SINUSOIDS, Alibi, RelativePositions, alibi_slopes, relative_buckets, rotary
-from .look import COLORS, GREY, WIDTH, colors, plain_axes, titled
+from ..report.plots import plain_axes
+from .look import COLORS, GREY, WIDTH, colors, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,22 +1,79 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Which words mattered for an answer, by integrated gradients (Sundararajan et al. 2017).
 
-x' to x along a line, (x - x') * mean gradient; their sum is the change of the score.
+x' to x along a line, (x - x') * mean gradient; their sum is the change of the score. A score is the log-odds
+log(p / (1 - p)) of the label or of the token at one position, the mean log-probability of the tokens of a whole target,
+or the number of a regression. Probabilities of sure answers hardly change with a word.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from .answers import Target, score
+from ..inference.answers import explained, log_odds, names_of
 from .recorder import as_textbook
-from .subjects import Subject
+from .subjects import EMBEDDING, GENERATION, NEXT, REGRESSION, SPAN, TAGGING, TEXT_TASKS, Subject
 
 LEAST_STEPS, MOST_STEPS = 32, 512
 TOLERANCE = 0.01  # of the change of the score
 SMALL = 0.01
 MOST_LOGITS = 2**24  # of a batch
+OUTSIDE = "O"  # the label of tokens that are no name
+LOG_ODDS = "log-odds of"
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is explained: entry `index` of the logits, at a position where there is a row of them a token."""
+
+    score: str
+    index: int = 0
+    position: int | None = None
+
+
+def target_of(subject: Subject, output: Any) -> Target | None:
+    """Return what is explained of a recorded output; None for a model whose answer is no single one."""
+    if subject.task in (SPAN, EMBEDDING):
+        return None
+    if subject.task == GENERATION:
+        return Target("mean log-probability of the output's tokens")
+    logits, names = output.logits[0].float(), names_of(subject.model.config)
+    if subject.task == REGRESSION:
+        return Target(f"number of {names[0]}")
+    if subject.task in TEXT_TASKS:
+        best = int(logits.argmax())
+        return Target(f"{LOG_ODDS} {names[best]}", best)
+    if subject.task == TAGGING:
+        return _tag(subject, logits, names) if len(names) > 1 else None  # one label has no odds
+    position = len(logits) - 1 if subject.task == NEXT else subject.masked_positions()[0]
+    best = int(logits[position].argmax())
+    place = " as the next token" if subject.task == NEXT else ""
+    return Target(f"{LOG_ODDS} {shown(subject.tokenizer, best)}{place}", best, position)
+
+
+def _tag(subject: Subject, logits: Tensor, names: list[str]) -> Target:
+    """The surest label that is no `OUTSIDE`, of a token of the text."""
+    p, best = (each.tolist() for each in logits.softmax(-1).max(-1))
+    real = [number for number, added in enumerate(subject.text.special) if not added] or [0]
+    focus = max(real, key=lambda number: (names[best[number]] != OUTSIDE, p[number]))
+    return Target(f"{LOG_ODDS} {names[best[focus]]} at token {focus + 1}", best[focus], focus)
+
+
+def shown(tokenizer: Any, token: int) -> str:
+    """Return a token's text, its name where it has no text of its own, or its id where the tokenizer lacks it."""
+    return str(tokenizer.decode([token]) or tokenizer.convert_ids_to_tokens(token) or token)
+
+
+def score(subject: Subject, logits: Tensor, target: Target) -> Tensor:
+    """Return the target's score in each row of logits, (B, C) or (B, T, V) -> (B,), differentiable."""
+    if subject.task in TEXT_TASKS:
+        return explained(logits, target.index, subject.model.config)
+    if subject.task == GENERATION:
+        labels = subject.tensor(subject.target_ids).expand(len(logits), -1)
+        return logits.log_softmax(-1).gather(-1, labels[..., None])[..., 0].mean(-1)
+    return log_odds(logits[:, target.position], subject.tensor([target.index] * len(logits)))
 
 
 @dataclass
@@ -86,16 +143,11 @@ def _integral(subject: Subject, target: Target, start: Tensor, end: Tensor, step
     """(x - x') * mean gradient, by the midpoint rule, summed over features: (T,)."""
     total = torch.zeros(end.shape[1], device=end.device, dtype=torch.float64)
     middles = (torch.arange(steps, device=total.device) + 0.5) / steps
-    for part in middles.split(rows_a_batch(subject)):
+    length, config = max(len(subject.text.ids), len(subject.target_ids)), subject.model.config
+    vocabulary = max(config.vocab_size, getattr(config, "decoder_vocab_size", 0) or 0)
+    for part in middles.split(max(1, min(64, MOST_LOGITS // (length * vocabulary)))):
         points = (start + part[:, None, None].to(end.dtype) * (end - start)).requires_grad_()
         with torch.enable_grad():
             (gradient,) = torch.autograd.grad(_scored(subject, target, points).sum(), points, materialize_grads=True)
         total += ((end - start)[0] * gradient.sum(0)).sum(-1).double()
     return total / steps
-
-
-def rows_a_batch(subject: Subject) -> int:
-    """Return how many rows have at most `MOST_LOGITS` logits, and at most 64."""
-    length = max(len(subject.text.ids), len(subject.target_ids))
-    vocabulary = max(subject.model.config.vocab_size, getattr(subject.model.config, "decoder_vocab_size", 0) or 0)
-    return max(1, min(64, MOST_LOGITS // (length * vocabulary)))

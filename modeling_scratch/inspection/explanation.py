@@ -16,16 +16,14 @@ from ..data.containers import strings_in
 from ..data.text_pairs import TextPair
 from ..inference.answers import names_of
 from ..utils.errors import DataError
-from .answers import target_of
-from .attributions import Attributions, attributions_of
+from .attributions import Attributions, attributions_of, target_of
 from .page import page
 from .recorder import Recording, as_textbook, record
 from .subjects import GENERATION, TAGGING, TEXT_TASKS, Subject, Tokens, subject_of, task_of
 from .tokens import described_tokenizer, target_tokens
 from .trace import plain, trace
-from .training_step import training_step
 
-FORMAT = 2
+FORMAT = 3
 MAX_TOKENS = 64
 MOST_TEXTS = 8
 PRIVATE = ("_name_or_path", "name_or_path", "auto_map", "custom_pipelines")  # of a config: paths, and code
@@ -43,7 +41,6 @@ class TextExplanation:
     tokens: Tokens
     target_tokens: Tokens | None
     trace: dict[str, Any]
-    training_step: dict[str, Any] | None
     attributions: Attributions | None
     notes: list[str]
     recording: Recording = field(repr=False)
@@ -74,7 +71,6 @@ def explain(
     *,
     text_pairs: Any = None,
     targets: Any = None,
-    label: str | None = None,
     max_tokens: int = MAX_TOKENS,
 ) -> Explanation:
     """Run texts through a scratch model, record everything, and explain the answers. The model is left as it was.
@@ -85,9 +81,8 @@ def explain(
       max_tokens. A masked LM's text may have a mask token.
     - text_pairs: the second texts, one a text, of a classifier that reads pairs.
     - targets: of an encoder-decoder, one a text; by default what the model generates.
-    - label: of a classifier's training step; by default the least likely one.
 
-    Raises `DataError`, a ValueError, for other models, empty texts and unknown labels.
+    Raises `DataError`, a ValueError, for other models and empty texts.
 
     >>> import torch, modeling_scratch
     >>> from modeling_scratch import ScratchEncoderForSequenceClassification, presets
@@ -111,7 +106,7 @@ def explain(
     tokenizers = tuple(tokenizer) if isinstance(tokenizer, list | tuple) else (tokenizer, tokenizer)
     with as_textbook(model):  # what the page shows is what the files say, edits included
         subjects = [subject_of(model, tokenizers, *each, max_tokens) for each in zip(texts, wanted)]
-        found = [explain_text(subject, label) for subject in subjects]
+        found = [explain_text(subject) for subject in subjects]
     return Explanation(described(model), described_tokenizer(subjects[0]), found, model)
 
 
@@ -122,23 +117,22 @@ def _one_a_text(name: str, given: Any, texts: Sequence[str]) -> Sequence[str | N
     return values
 
 
-def explain_text(subject: Subject, label: str | None = None) -> TextExplanation:
+def explain_text(subject: Subject) -> TextExplanation:
     """Record one text and analyse it."""
     recording = record(subject.model, **subject.batch())
-    target, target_ids = target_of(subject, recording.output), subject.target_ids
+    target = target_of(subject, recording.output)
     if target is None:
         name = type(subject.model).__name__
-        subject.notes.append(f"{name} has no single answer: no attributions and no training step")
+        subject.notes.append(f"{name} has no single answer: no attributions")
     if not subject.tokenizer.is_fast:
         subject.notes.append("the tokenizer is a slow one, which tells neither its steps nor positions in the text")
     writes = subject.task == GENERATION
     return TextExplanation(
         text=subject.text.text,
-        target=str(subject.target_tokenizer.decode(target_ids, skip_special_tokens=True)) if writes else None,
+        target=str(subject.target_tokenizer.decode(subject.target_ids, skip_special_tokens=True)) if writes else None,
         tokens=subject.text,
         target_tokens=target_tokens(subject) if writes else None,
         trace=trace(recording),
-        training_step=None if target is None else training_step(subject, target, recording.output, label),
         attributions=None if target is None else attributions_of(subject, target),
         notes=subject.notes,
         recording=recording,

@@ -19,7 +19,7 @@ FOLDER = Path(__file__).with_name("page")
 # In the order in which they stand in the page's one script.
 SCRIPTS = (
     "unpack", "forward", "tokenize", "view", "formulas", "view-matrix", "view-tokens", "view-pass", "view-attention",
-    "view-lens", "view-answer", "view-change", "view-words", "view-backward", "typed", "main",
+    "view-lens", "view-answer", "view-words", "view-change", "typed", "main",
 )  # fmt: skip
 MORE_POSITIONS, LEAST_POSITIONS = 8, 128  # than the longest text has, and at all: for tokens that a reader adds
 
@@ -38,13 +38,16 @@ def page(content: dict[str, Any], model: ScratchPreTrainedModel | None, path: Pa
 
 def rendered(explanation: dict[str, Any], model: ScratchPreTrainedModel | None) -> str:
     """The page's HTML. Data stand in it as base64, which ends no tag, under a policy that permits no network."""
-    positions = max(_longest(explanation) + MORE_POSITIONS, LEAST_POSITIONS)
-    weights = None if model is None else packed_model(model, positions)
+    texts, name = explanation["texts"], explanation["model"]["name"]
+    sides = [text.get(side) for text in texts for side in ("tokens", "target_tokens")]
+    longest = max((len(side["ids"]) for side in sides if side), default=0)
+    weights = None if model is None else packed_model(model, max(longest + MORE_POSITIONS, LEAST_POSITIONS))
+    title = f"{texts[0]['text'][:80]} – {name}" if texts else name
     style = _read("style.css")
     script = "\n".join(_read(f"{name}.js") for name in SCRIPTS)
     parts = {
         "policy": policy(style, script), "style": style, "script": script,
-        "title": html.escape(_title(explanation)), "explanation": _compressed(explanation),
+        "title": html.escape(title), "explanation": _compressed(explanation),
         "weights": _compressed(weights), "most_weights": str(MOST_WEIGHTS),
     }  # fmt: skip
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _read("page.html"))
@@ -56,17 +59,6 @@ def policy(style: str, script: str) -> str:
     hashes = {name: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for name, text in sources.items()}
     rules = [f"{name} 'sha256-{digest}'" for name, digest in hashes.items()]
     return "; ".join(["default-src 'none'", *rules, "img-src data:", "base-uri 'none'", "form-action 'none'"])
-
-
-def _longest(explanation: dict[str, Any]) -> int:
-    """Tokens of the longest text or target."""
-    sides = [text.get(name) for text in explanation["texts"] for name in ("tokens", "target_tokens")]
-    return max((len(side["ids"]) for side in sides if side), default=0)
-
-
-def _title(explanation: dict[str, Any]) -> str:
-    texts = explanation["texts"]
-    return f"{texts[0]['text'][:80]} – {explanation['model']['name']}" if texts else explanation["model"]["name"]
 
 
 def _compressed(value: Any) -> str:

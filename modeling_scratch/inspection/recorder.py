@@ -7,15 +7,17 @@ bound to. Neither changes the model: no hooks, no wrappers, no replaced function
 (masks, caches) are recorded where the textbook binds them to a variable.
 """
 
+import ast
 import inspect
 import sys
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -24,10 +26,36 @@ from torch.overrides import TorchFunctionMode
 from .. import fast
 from ..modeling_base import ScratchPreTrainedModel
 from ..utils.errors import DataError
-from .code_lines import CodeLine, code_lines
 
 TORCH = str(Path(torch.__file__).parent)
 UNINITIALISED = {"empty", "empty_like", "new_empty"}
+
+
+class CodeLine(NamedTuple):
+    """A statement: its file, first and last line, and text without indentation."""
+
+    file: str
+    line: int
+    end: int
+    text: str
+
+
+@lru_cache(maxsize=64)
+def code_lines(path: Path, changed: int) -> dict[int, CodeLine]:
+    """Return the statement of each line of a file; of a compound statement, its head; of a lambda, its lines alone.
+
+    changed: the time of the file's modification.
+    """
+    source = path.read_text(encoding="utf-8")
+    lines, found = source.splitlines(), {}
+    for node in ast.walk(ast.parse(source)):  # outer statements come first, so that inner ones replace them
+        if isinstance(node, ast.stmt | ast.Lambda):
+            body, last = getattr(node, "body", None), node.end_lineno or node.lineno
+            end = max(node.lineno, body[0].lineno - 1) if isinstance(body, list) else last
+            first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))])
+            text = textwrap.dedent("\n".join(lines[node.lineno - 1 : end]))
+            found.update(dict.fromkeys(range(first, end + 1), CodeLine(path.name, node.lineno, end, text)))
+    return found
 
 
 @dataclass
@@ -134,7 +162,8 @@ class Recorder(TorchFunctionMode):
                  for tensor in inputs]  # fmt: skip
         sources = [source for source in known if source is not None]
         for tensor, index in tensors_in(result):
-            if id(tensor) in self.made and same(self.made[id(tensor)].tensor, tensor):
+            made = self.made.get(id(tensor))
+            if made and made.tensor.dtype == tensor.dtype and torch.equal(made.tensor, tensor):
                 continue  # dropout outside of training, for instance, returns its input
             step = self._add(tensor, op + index, sources, layer)
             if layer is not None:
@@ -219,10 +248,6 @@ def named_tensors(value: Any) -> Iterator[tuple[Tensor, str]]:
     """Yield what `tensors_in` does of a tensor, and of a list or tuple of nothing but tensors."""
     if isinstance(value, Tensor) or (isinstance(value, list | tuple) and all(isinstance(x, Tensor) for x in value)):
         yield from tensors_in(value)
-
-
-def same(left: Tensor, right: Tensor) -> bool:
-    return left.shape == right.shape and left.dtype == right.dtype and torch.equal(left, right)
 
 
 def textbook_files(model: nn.Module) -> list[Path]:

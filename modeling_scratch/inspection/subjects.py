@@ -93,8 +93,7 @@ def starts(text: str) -> tuple[int, ...]:
 class Subject:
     """A text and the model that answers it.
 
-    target_ids: what an encoder-decoder gives, with its end. hidden: the token that a masked position held, if it was
-    masked here. notes: what was changed or left out, for readers.
+    target_ids: what an encoder-decoder gives, with its end. notes: what was changed or left out, for readers.
     """
 
     model: Any
@@ -104,7 +103,6 @@ class Subject:
     max_tokens: int
     text: Tokens = field(init=False)
     target_ids: list[int] = field(default_factory=list)
-    hidden: int | None = None
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -198,11 +196,11 @@ def read_of(encoded: Tokens) -> str:
     """Return what was read of a truncated text, which is what a page shows."""
     if encoded.spans is None:
         return encoded.text
-    read = []
-    for part, (start, text) in enumerate(zip(starts(encoded.text), parts_of(encoded.text))):
-        ends = [end for (_, end), other in zip(encoded.spans, encoded.sides) if other == part]
-        read.append(text[: max(0, max(ends, default=0) - start)])
-    return of_parts(read)
+    ends = dict.fromkeys(encoded.sides, 0)
+    for (_, end), part in zip(encoded.spans, encoded.sides):
+        ends[part] = max(ends[part], end)
+    parts = enumerate(zip(starts(encoded.text), parts_of(encoded.text)))
+    return of_parts([text[: max(0, ends.get(part, 0) - start)] for part, (start, text) in parts])
 
 
 def _mask(subject: Subject) -> None:
@@ -216,7 +214,7 @@ def _mask(subject: Subject) -> None:
         raise DataError("--text: the text is empty, or has no tokens")
     position = real[len(real) // 2]
     start, end = encoded.spans[position]
-    subject.hidden, hidden = encoded.ids[position], encoded.text[start:end]
+    hidden = encoded.text[start:end]
     subject.text = subject.encode(f"{encoded.text[:start]}{mask}{encoded.text[end:]}")
     subject.notes.append(f"the text has no {mask}: it stands for {hidden!r} here")
     if len(subject.masked_positions()) != 1:

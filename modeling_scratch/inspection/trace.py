@@ -44,12 +44,12 @@ def trace(recording: Recording) -> dict[str, Any]:
 
 def aliases(keys: dict[str, int]) -> dict[str, int]:
     """Return the steps of the names in `ALIASES`, in every module where they occur."""
-    found = {}
-    for name, number in keys.items():
-        for end, alias in ALIASES.items():
-            if name == end or name.endswith((f".{end}", f"_{end}")):
-                found[name.removesuffix(end) + alias] = number
-    return found
+    return {
+        name.removesuffix(end) + alias: number
+        for name, number in keys.items()
+        for end, alias in ALIASES.items()
+        if name == end or name.endswith((f".{end}", f"_{end}"))
+    }
 
 
 def rotations(recording: Recording) -> dict[str, int]:

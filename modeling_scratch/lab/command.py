@@ -15,11 +15,10 @@ from ..run.run_folder import LOCK_FILE, locked
 from ..sharing.run_record import environment, without_paths
 from ..utils.errors import DataError, counted
 from ..utils.files import write_json
-from ..utils.markdown import percent
 from ..utils.options import option
 from .breaks import BREAKS
 from .digits import run_breaks
-from .report import RECORD, REPORT, Results, shown, write_report
+from .report import RECORD, REPORT, Results, of_majority, shown, write_report
 from .runs import plan, read_part, train
 from .tasks import EVALUATIONS, NEEDED, TASKS, Experiment, find_task
 from .variants import BASE, Variant, check_variants, parse_factors, plan_variants
@@ -107,7 +106,7 @@ def run_lab(arguments: LabArguments) -> None:
     task, of_data = find_task(arguments.task, arguments.data_dir)
     options = [*task.options, *of_data, *shlex.split(arguments.options)]
     preset = task.groups(options, [], 0, "unused")["model"].preset
-    check_variants(task.comparison.presets, preset, arguments.config_overrides, factors, plan_variants(factors))
+    check_variants(task.comparison.presets, preset, arguments.config_overrides, plan_variants(factors))
     options += ["--max_steps", str(arguments.max_steps or task.max_steps)]
     options += ["--config_overrides", arguments.config_overrides] if arguments.config_overrides else []
     folder = Path(arguments.output_dir)
@@ -145,12 +144,10 @@ def opened(folder: Path, arguments: LabArguments) -> dict[str, Any] | None:
     changes = [
         f"--{name} was {before[name]!r} and is {now[name]!r}"
         for name in sorted(defaults().keys() - set(NOT_OF_RUNS))
-        if (before[name] or None) != (now[name] or None)
+        if before[name] != now[name]
     ]
     if changes:
         raise DataError(f"--output_dir {folder} holds another lab: {'; '.join(changes)}; choose another folder")
-    if record["environment"] != environment():
-        print("WARNING: the lab was started with other versions of the libraries", file=sys.stderr)
     return record
 
 
@@ -159,7 +156,7 @@ def conditions(
 ) -> list[str]:
     """Return the lines of the report on what is equal, and on how to read the intervals."""
     base, *others = variants
-    seeds, majority = arguments.seeds, record.get("majority")
+    seeds = arguments.seeds
     matched = "adjusted by intermediate_size" if arguments.match_parameters else "not adjusted"
     intervals = (
         "difference: to the first value, paired by seed, with a 95 % interval of Student's t; one interval in 20 "
@@ -170,7 +167,6 @@ def conditions(
         f"{len(variants)} variants, {of_seeds}, {len(variants) * seeds} runs; base: {', '.join(base.overrides)}",
         f"parameters: {base.parameters:,} of the base; those of variants are {matched}",
         *(f"{each.name}: {each.parameters:,} parameters; {each.size_note(base)}" for each in others),
-        *([f"the most frequent label alone has an accuracy of {percent(majority)}"] if majority else []),
         "equal for all variants: steps, batches, learning rate and other options; scores of validation, last weights",
         f"hardware: {record['hardware']}; date: {record.get('date', 'unknown')}",
         f"options of each run: `{shlex.join(map(str, map(without_paths, options)))}`",
@@ -204,8 +200,8 @@ def train_all(
         print(f"{number} of {len(wanted)}: {variant.name}, seed {seed}: {what}", flush=True)
         if variant is variants[0]:
             check_base(result, seed, scores)
-            if result["scores"].get("accuracy", 1.0) <= record.get("majority", 0.0):
-                print("WARNING: no better than the most frequent label: give more --max_steps", file=sys.stderr)
+            for warning in of_majority(record.get("majority"), [result["scores"].get("accuracy", 1.0)])[1:]:
+                print(warning, file=sys.stderr)
     return runs
 
 

@@ -13,7 +13,7 @@ from scipy.stats import ttest_1samp
 from ..report.metrics import LOWER_IS_BETTER
 from ..utils.files import write_json, write_text
 from ..utils.markdown import bullets, percent, points, table
-from .variants import Factors, Variant
+from .variants import BASE, Factors, Variant
 
 SHARES = {"accuracy", "f1", "f1_macro", "f1_micro"}
 CONFIDENCE = 0.95
@@ -60,10 +60,10 @@ def paired_difference(scores: Scores, first: Scores) -> Difference:
 
 def adjusted(found: Sequence[Difference]) -> list[Difference]:
     """Return the differences with p values after Holm's correction (1979) for all of them."""
-    order = sorted((number for number, each in enumerate(found) if each.p is not None), key=lambda n: found[n].p)
+    order = sorted((each.p, number) for number, each in enumerate(found) if each.p is not None)
     result, largest = list(found), 0.0
-    for rank, number in enumerate(order):
-        largest = max(largest, min(1.0, (len(order) - rank) * (found[number].p or 0.0)))
+    for rank, (p, number) in enumerate(order):
+        largest = max(largest, min(1.0, (len(order) - rank) * p))
         result[number] = replace(found[number], adjusted_p=largest)
     return result
 
@@ -119,20 +119,30 @@ class Results:
 
     def comparisons(self) -> list[dict[str, Any]]:
         """Return the differences for lab.json."""
-        about = [
-            {"field": name, "value": value, "first": self.factors[name][0], "verdict": self.verdict(name, value)}
-            for name, value in self.differences
-        ]
-        return [{**each, "score": self.score, **asdict(of)} for each, of in zip(about, self.differences.values())]
+        return [
+            {"field": name, "value": value, "first": self.factors[name][0], "verdict": self.verdict(name, value),
+             "score": self.score, **asdict(found)}
+            for (name, value), found in self.differences.items()
+        ]  # fmt: skip
 
     def tokens(self) -> str:
         """Return the tokens of training as measured, and whether all variants of a seed read equally many."""
         trained = [each for each in (self.base, *self.others.values()) if not self.failure(each)]
-        read = _range({run["tokens"] for each in trained for run in self.runs_of(each)})
+        counts = [run["tokens"] for each in trained for run in self.runs_of(each)]
+        read = " to ".join(f"{count:,}" for count in sorted({min(counts), max(counts)}))
         others = ", ".join(each.name for each in trained if not self.of_base("tokens", each))
         is_equal = f"NOT EQUAL to those of the base: {others}" if others else "equally many in all variants of a seed"
         epochs = max(run.get("epochs", 0) for run in self.runs.values())
         return f"tokens of training, measured: {read}, {is_equal}; {epochs:.1f} epochs"
+
+
+def of_majority(majority: float | None, accuracies: Collection[float] = ()) -> list[str]:
+    """Return what the most frequent label alone scores, and a warning of a base that is no better."""
+    if majority is None:
+        return []
+    line = f"the most frequent label alone has an accuracy of {percent(majority)}"
+    warning = "WARNING: the base is no better than the most frequent label: give more --max_steps"
+    return [line, warning] if accuracies and fmean(accuracies) <= majority else [line]
 
 
 def shown(score: str, value: float, sign: str = "") -> str:
@@ -158,29 +168,22 @@ def interval(score: str, found: Difference) -> str:
 def factor_table(results: Results, name: str, others: Sequence[str]) -> str:
     """Return the table of a factor, with a row for each value. The others are compared with the first value."""
     first, *values = results.factors[name]
-    head = [name, results.score, "difference", "p", "result", *others, "parameters", "tokens", "time"]
     rows = [[first, *measured(results, results.base, ["", "", "first value"], others)]]
     for value in values:
         variant, found = results.others[name, value], results.differences.get((name, value))
         p = "" if found is None or found.adjusted_p is None else f"{found.adjusted_p:.3f}"
         cells = [interval(results.score, found) if found else "", p, results.verdict(name, value)]
         rows.append([value, *measured(results, variant, cells, others)])
-    return table(head, rows)
+    return table([name, results.score, "difference", "p", "result", *others, "time"], rows)
 
 
 def measured(results: Results, variant: Variant, cells: Sequence[str], others: Sequence[str]) -> list[str]:
-    """Return the scores of a variant around these cells, and the parameters, tokens and mean time of its runs."""
+    """Return the scores of a variant around these cells, and the mean time of its runs."""
     if results.failure(variant):
-        return ["", *cells, *[""] * (len(others) + 3)]
-    runs = results.runs_of(variant)
+        return ["", *cells, *["" for _ in others], ""]
     first, *more = (with_spread(score, results.scores(variant, score)) for score in (results.score, *others))
-    parameters, tokens = (_range({run[name] for run in runs}) for name in ("parameters", "tokens"))
-    whole = [run["seconds"] for run in runs if not run["resumed_at"]]
-    return [first, *cells, *more, parameters, tokens, f"{fmean(whole):.0f} s" if whole else "resumed"]
-
-
-def _range(values: Collection[int]) -> str:
-    return " to ".join(f"{value:,}" for value in sorted({min(values), max(values)}))
+    whole = [run["seconds"] for run in results.runs_of(variant) if not run["resumed_at"]]
+    return [first, *cells, *more, f"{fmean(whole):.0f} s" if whole else "resumed"]
 
 
 def write_report(folder: Path, results: Results, others: Sequence[str], facts: Mapping[str, Any]) -> str:
@@ -190,7 +193,10 @@ def write_report(folder: Path, results: Results, others: Sequence[str], facts: M
     """
     parts = [f"# Lab: {facts['command']['task']}"]
     parts += [text for name in results.factors for text in (f"## {name}", factor_table(results, name, others))]
-    parts += ["## Conditions", bullets([results.tokens(), *facts["conditions"]]), f"```sh\n{facts['repeat']}\n```"]
+    is_accuracy = "accuracy" in results.runs[BASE, 0]["scores"]
+    accuracies = results.scores(results.base, "accuracy").values() if is_accuracy else ()
+    lines = [results.tokens(), *facts["conditions"], *of_majority(facts.get("majority"), accuracies)]
+    parts += ["## Conditions", bullets(lines), f"```sh\n{facts['repeat']}\n```"]
     runs = [{"variant": name, "seed": seed, **run} for (name, seed), run in results.runs.items()]
     found = {"tokens": results.tokens(), "comparisons": results.comparisons(), "runs": runs}
     write_json(folder / RECORD, {**facts, **found})

@@ -15,24 +15,19 @@ from ..utils.errors import DataError, counted, one_line
 
 SIZE = "intermediate_size"  # what is adjusted
 BASE = "base"
-FAR = 2  # a size that is adjusted by a larger factor makes a model of other proportions
-FAR_NOTE = "WARNING: so different a size may be what differs; compare with --match_parameters False"
 Factors = Mapping[str, Sequence[str]]  # the values of each field, the base's first
 
 
 def parse_factors(given: Sequence[str]) -> dict[str, list[str]]:
     """Parse "norm_position=pre,post" of each --vary. Raises `DataError` if a field or a value is repeated or alone."""
-    example = "give a field and at least two values, as in norm_position=pre,post"
+    example = "give a field and at least two values, that of the base first, as in norm_position=pre,post"
     factors: dict[str, list[str]] = {}
     for text in given:
         name, _, listed = text.partition("=")
         name, values = name.strip(), [value.strip() for value in listed.split(",")]
         values = [PYTHON_NAMES.get(value, value) for value in values]
-        if not name or not all(values):
+        if not name or not all(values) or len(values) < 2:
             raise DataError(f"--vary {text}: {example}")
-        if len(values) < 2:
-            base = {"true": "false", "false": "true"}.get(values[0], "BASE")
-            raise DataError(f"--vary {text}: name the value of the base first, as in {name}={base},{values[0]}")
         different = {(isinstance(value, bool), value) for value in map(parse_value, values)}  # 0 and 0.0 are equal
         if name in factors or len(different) < len(values):
             raise DataError(f"--vary {text}: a field or a value is given twice; join the values into one list")
@@ -50,17 +45,17 @@ class Variant:
     changed: Sequence[str] = ()  # the field that differs from the base
     parameters: int = 0
     size: int | None = None  # None: that of the preset
-    note: str = ""
+    note: str = ""  # on the size
 
     @property
     def name(self) -> str:
         return ",".join(f"{name}={self.values[name]}" for name in self.changed) or BASE
 
     @property
-    def overrides(self) -> list[str]:
+    def overrides(self) -> tuple[str, ...]:
         """The config overrides, behind those of all variants."""
         sized = [f"{SIZE}={self.size}"] if self.size is not None else []
-        return [*(f"{name}={value}" for name, value in self.values.items()), *sized]
+        return (*(f"{name}={value}" for name, value in self.values.items()), *sized)
 
     def size_note(self, base: "Variant") -> str:
         """Return what was adjusted, and the remaining difference in parameters."""
@@ -80,16 +75,13 @@ def check_variants(
     table: Mapping[str, Callable[..., ScratchConfig]],
     preset: str,
     base: str | None,
-    factors: Factors,
     variants: Sequence[Variant],
 ) -> None:
     """Raise a one-line `DataError`, with the choices, for a field or a value that the config class does not take."""
     preset_config(table, preset, base)
-    alone = [f"{name}={value}" for name, values in factors.items() for value in values]
-    whole = [",".join(filter(None, [base, *variant.overrides])) for variant in variants]
-    for overrides in (*alone, *whole):
+    for variant in variants:
         try:
-            preset_config(table, preset, overrides)
+            preset_config(table, preset, ",".join(filter(None, [base, *variant.overrides])))
         except DataError as error:
             raise DataError(one_line(error).replace("--config_overrides", "--vary", 1)) from error
 
@@ -111,24 +103,20 @@ def sized(
         model.tie_weights()
         return sum(weight.numel() for weight in model.parameters()), model.config.intermediate_size
 
-    def of_size(variant: Variant, size: int | None, note: str = "") -> Variant:
-        chosen = replace(variant, size=size, note=note)
-        return replace(chosen, parameters=measured(tuple(chosen.overrides))[0])
+    target = measured(variants[0].overrides)[0]
 
-    def matched(variant: Variant) -> Variant:
-        plain, target = of_size(variant, None), measured(tuple(variants[0].overrides))[0]
-        if not matches or plain.parameters == target:
-            return plain
+    def fitting(variant: Variant) -> tuple[int | None, str]:
+        """The intermediate_size, None for its own, and a note."""
+        parameters, size = measured(variant.overrides)
+        if not matches or parameters == target:
+            return None, ""
         if SIZE in variant.values:
-            return of_size(variant, None, f"not adjusted, as {SIZE} is varied itself")
-        size = measured(tuple(plain.overrides))[1]
-        step = of_size(variant, size + 1).parameters - plain.parameters
-        fitting = size + round((target - plain.parameters) / step) if step else 0
-        if fitting < 1:
-            return of_size(variant, None, f"not adjusted, as no {SIZE} gives as many parameters as the base")
-        if fitting == size:
-            return plain
-        is_far = not size / FAR <= fitting <= size * FAR
-        return of_size(variant, fitting, f"{SIZE} {size} -> {fitting}" + (f" ({FAR_NOTE})" if is_far else ""))
+            return None, f"not adjusted, as {SIZE} is varied itself"
+        step = measured(replace(variant, size=size + 1).overrides)[0] - parameters
+        found = size + round((target - parameters) / step) if step else 0
+        if found < 1:
+            return None, f"not adjusted, as no {SIZE} gives as many parameters as the base"
+        return (None, "") if found == size else (found, f"{SIZE} {size} -> {found}")
 
-    return [matched(variant) for variant in variants]
+    chosen = [replace(each, size=size, note=note) for each, (size, note) in zip(variants, map(fitting, variants))]
+    return [replace(each, parameters=measured(each.overrides)[0]) for each in chosen]

@@ -95,20 +95,20 @@ class WordOverlap:
     def answer(self, question: Question) -> str:
         asked, sentences = {*words_of(question.question)}, SENTENCE.findall(question.context)
         best = max(sentences, key=lambda one: sum(self.idf[word] for word in sorted(asked & {*words_of(one)})))
-        words = words_of(best)
+        words, spans = words_of(best), [found.span() for found in WORD.finditer(best)]
         length = max(1, min(self.length, len(words)))
-        firsts = np.arange(len(words) - length + 1)
-        near, is_free = np.zeros(len(firsts)), np.ones(len(firsts), dtype=bool)
-        for place, word in enumerate(words):
-            if word in asked:
-                distances = np.maximum(firsts - place, place - (firsts + length - 1))
-                is_free &= distances > 0
-                near += self.idf[word] / np.maximum(distances, 1)
-        if not is_free.any():
+        places = [place for place, word in enumerate(words) if word in asked]
+
+        def nearness(first: int) -> float:
+            rare = sum(self.idf[word] for word in words[first : first + length]) / length
+            distances = [max(first - place, place - (first + length - 1)) for place in places]
+            return rare * sum(self.idf[words[place]] / distance for place, distance in zip(places, distances))
+
+        firsts = range(len(words) - length + 1)
+        free = [first for first in firsts if not asked & {*words[first : first + length]}]
+        if not free:
             return ""
-        rare = np.convolve([self.idf[word] for word in words], np.full(length, 1 / length), "valid")
-        first = int(np.where(is_free, rare * near, -1).argmax())
-        spans = [found.span() for found in WORD.finditer(best)]
+        first = max(free, key=nearness)
         return best[spans[first][0] : spans[first + length - 1][1]]
 
 

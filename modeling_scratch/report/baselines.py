@@ -6,9 +6,8 @@ for result in run_baselines(train_texts, train_labels, texts):
 """
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +16,6 @@ from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import f1_score, make_scorer
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, train_test_split
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline
@@ -34,6 +32,13 @@ MOST_FITTED = 45_000  # texts that a penalty is selected with; more take minutes
 MOST_CHARACTERS = 2 * 10**8  # of the training texts, times the logits: some minutes; of more, a sample is fitted
 CERTAIN = 100.0  # a logit whose sigmoid is 1
 LARGE_CORPUS = 1_000  # texts; larger corpora drop terms that occur in one text only (most terms on IMDb)
+# What selects a penalty, by the names of scikit-learn. The greatest is best, and of equal ones the strongest penalty.
+# Phrases of one sentence on both sides (SST-2) inflate the scores, which therefore only rank the penalties.
+SELECTING = {
+    "accuracy": "accuracy", "macro F1": "f1_macro", "micro F1": "f1_micro",
+    "RMSE, negative": "neg_root_mean_squared_error",
+}  # fmt: skip
+Folds = list[tuple[np.ndarray, np.ndarray]]  # rows to fit, and rows to check
 
 
 # Models
@@ -73,18 +78,14 @@ class KnownNgrams(TransformerMixin, BaseEstimator):
 
 
 class LinearModel(NamedTuple):
-    """A linear model of the counts of n-grams."""
+    """A linear model of the counts of n-grams, unfitted."""
 
     name: str
     longest: int  # words of an n-gram
-    features: Callable[[], Any]  # makes an unfitted transformer of counts
-    estimator: Callable[[str | None], Any]  # makes an untrained model of the features, for scikit-learn's class_weight
+    features: Any  # of counts
+    estimator: Any
     penalty: str  # the name of its parameter
     grid: tuple[float, ...]  # its values
-
-
-def _presence() -> Binarizer:
-    return Binarizer()
 
 
 def _logistic_regression(class_weight: str | None = None) -> LogisticRegression:
@@ -92,25 +93,27 @@ def _logistic_regression(class_weight: str | None = None) -> LogisticRegression:
     return LogisticRegression(class_weight=class_weight, solver="newton-cg", tol=1e-5)
 
 
-def _of_log_count_ratios(class_weight: str | None) -> OneVsRestClassifier:
-    steps = [("ratio", LogCountRatio()), ("regression", _logistic_regression(class_weight))]
-    return OneVsRestClassifier(Pipeline(steps))
-
-
-_tf_idf = partial(TfidfTransformer, sublinear_tf=True)
+TF_IDF = TfidfTransformer(sublinear_tf=True)
 C_OF_TF_IDF = (0.3, 1.0, 3.0, 10.0, 30.0)  # 1 / strength of the L2 penalty
-BASELINES = (
-    LinearModel("TF-IDF + logistic regression", 2, _tf_idf, _logistic_regression, "C", C_OF_TF_IDF),
-    LinearModel("NB-SVM", 3, _presence, _of_log_count_ratios, "estimator__regression__C", (0.01, 0.03, 0.1, 0.3, 1.0)),
-)
+
+
+def _classifiers(class_weight: str | None) -> list[LinearModel]:
+    regression = _logistic_regression(class_weight)
+    of_ratios = OneVsRestClassifier(Pipeline([("ratio", LogCountRatio()), ("regression", regression)]))
+    c_of_ratios = (0.01, 0.03, 0.1, 0.3, 1.0)
+    return [
+        LinearModel("TF-IDF + logistic regression", 2, TF_IDF, regression, "C", C_OF_TF_IDF),
+        LinearModel("NB-SVM", 3, Binarizer(), of_ratios, "estimator__regression__C", c_of_ratios),
+    ]
+
+
 OF_SETS = LinearModel(
-    "TF-IDF + logistic regression", 2, _tf_idf, lambda _: OneVsRestClassifier(_logistic_regression()), "estimator__C",
+    "TF-IDF + logistic regression", 2, TF_IDF, OneVsRestClassifier(_logistic_regression()), "estimator__C",
     (*C_OF_TF_IDF, 100.0),
 )  # fmt: skip
 OF_NUMBERS = LinearModel(
-    "TF-IDF + ridge", 2, _tf_idf, lambda _: Ridge(solver="sparse_cg", tol=1e-6), "alpha",
-    (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0),
-)  # fmt: skip
+    "TF-IDF + ridge", 2, TF_IDF, Ridge(solver="sparse_cg", tol=1e-6), "alpha", (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+)
 
 
 @dataclass(frozen=True)
@@ -131,19 +134,6 @@ class BaselineResult:
 
 
 # Training
-
-
-class Selection(NamedTuple):
-    """How the penalty is selected: by the mean score of the predictions for some rows, of models fitted on others.
-
-    The greatest is best, and of equal ones the strongest penalty. Phrases of one sentence on both sides (SST-2) inflate
-    the scores, which therefore only rank the penalties.
-    """
-
-    name: str
-    score: Any  # of scikit-learn
-    folds: Sequence[tuple[np.ndarray, np.ndarray]]  # rows to fit, and rows to check
-    class_weight: str | None = None
 
 
 def run_baselines(
@@ -177,9 +167,8 @@ def run_baselines(
         raise ValueError("the baseline needs two classes with two training texts each, to fit and to hold out")
     texts, labels = _sampled(train_texts, np.asarray(train_labels), len(classes), seed)
     folds = (_five_folds if by_macro_f1 and len(labels) <= MOST_FOLDED else _stratified_tenth)(labels, seed)
-    name, score = ("macro F1", _f1("macro")) if by_macro_f1 else ("accuracy", "accuracy")
-    selection = Selection(name, score, folds, "balanced" if is_weighted else None)
-    return _train(BASELINES, texts, labels, eval_texts, selection)
+    models, chosen_by = _classifiers("balanced" if is_weighted else None), "macro F1" if by_macro_f1 else "accuracy"
+    return _train(models, texts, labels, eval_texts, chosen_by, folds)
 
 
 def one_versus_rest(
@@ -190,15 +179,14 @@ def one_versus_rest(
     labels (N, C). Raises ValueError if no text has a word, or there are fewer than two texts.
     """
     texts, labels = _sampled(texts, labels, labels.shape[1], seed)
-    selection = Selection("micro F1", _f1("micro"), _tenth(np.arange(len(texts)), seed))
-    return _train([OF_SETS], texts, labels.astype(int), eval_texts, selection)[0]
+    folds = _tenth(np.arange(len(texts)), seed)
+    return _train([OF_SETS], texts, labels.astype(int), eval_texts, "micro F1", folds)[0]
 
 
 def ridge(texts: Sequence[str], labels: np.ndarray, eval_texts: Sequence[str], seed: int = 0) -> BaselineResult:
     """Train a ridge regression with the penalty that has the least squared error on held-out texts. labels (N,)."""
     texts, labels = _sampled(texts, labels, 1, seed)
-    selection = Selection("RMSE, negative", "neg_root_mean_squared_error", _tenth(np.arange(len(texts)), seed))
-    return _train([OF_NUMBERS], texts, labels, eval_texts, selection)[0]
+    return _train([OF_NUMBERS], texts, labels, eval_texts, "RMSE, negative", _tenth(np.arange(len(texts)), seed))[0]
 
 
 def _train(
@@ -206,7 +194,8 @@ def _train(
     texts: Sequence[str],
     labels: np.ndarray,
     eval_texts: Sequence[str],
-    selection: Selection,
+    chosen_by: str,
+    folds: Folds,
 ) -> list[BaselineResult]:
     """Raises ValueError if no word is frequent enough."""
     least = 2 if len(texts) >= LARGE_CORPUS else 1
@@ -218,37 +207,36 @@ def _train(
         raise ValueError(f"{word}: the baseline has nothing to learn from") from error
     eval_counts, ngrams = vectorizer.transform(eval_texts), vectorizer.get_feature_names_out()
     lengths = np.array([ngram.count(" ") + 1 for ngram in ngrams])
+    results = []
     # Sparse products are single-threaded, and contending BLAS threads are 15 times slower on two busy cores. A single
     # thread also makes the result independent of the number of cores.
     with threadpool_limits(limits=1), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a class that none or all of the texts have is predicted as such
-        results = []
         for model in models:
             reads = lengths <= model.longest
-            results.append(_fit(model, ngrams[reads], counts[:, reads], labels, eval_counts[:, reads], selection))
-        return results
+            steps = [("known", KnownNgrams()), ("features", model.features), ("model", model.estimator)]
+            grid = {f"model__{model.penalty}": model.grid}
+            search = GridSearchCV(Pipeline(steps), grid, scoring=SELECTING[chosen_by], cv=folds, error_score="raise")
+            search.fit(counts[:, reads], labels)
+            results.append(_result(model, search, ngrams[reads], counts[:, reads], eval_counts[:, reads], chosen_by))
+    return results
 
 
-def _fit(
+def _result(
     model: LinearModel,
+    search: GridSearchCV,
     ngrams: Sequence[str],
     counts: csr_matrix,
-    labels: np.ndarray,
     eval_counts: csr_matrix,
-    selection: Selection,
+    chosen_by: str,
 ) -> BaselineResult:
-    estimator = model.estimator(selection.class_weight)
-    pipeline = Pipeline([("known", KnownNgrams()), ("features", model.features()), ("model", estimator)])
-    grid = {f"model__{model.penalty}": model.grid}
-    search = GridSearchCV(pipeline, grid, scoring=selection.score, cv=selection.folds, error_score="raise")
-    search.fit(counts, labels)
-    [best], scores = search.best_params_.values(), search.cv_results_["mean_test_score"]
     _, features, estimator = search.best_estimator_
+    scores = search.cv_results_["mean_test_score"]
     settings = {
-        model.penalty.rpartition("_")[2]: best,
-        "chosen_by": selection.name,
+        model.penalty.rpartition("_")[2]: search.best_params_[f"model__{model.penalty}"],
+        "chosen_by": chosen_by,
         "held_out_score": {str(value): round(float(score), 6) for value, score in zip(model.grid, scores)},
-        "texts": len(labels),
+        "texts": counts.shape[0],
     }
     of_classes = (estimator.classes_, search.predict_proba(eval_counts)) if _has_one_class(estimator) else ()
     weights = _weights(estimator, ngrams, getattr(features, "idf_", None))
@@ -272,25 +260,21 @@ def _sampled(texts: Sequence[str], labels: np.ndarray, logits: int, seed: int) -
     return [texts[row] for row in rows], labels[rows]
 
 
-def _f1(average: str) -> Any:
-    return make_scorer(f1_score, average=average, zero_division=0)
-
-
-def _tenth(rows: np.ndarray, seed: int, labels: np.ndarray | None = None, least: int = 1) -> list[Any]:
+def _tenth(rows: np.ndarray, seed: int, labels: np.ndarray | None = None, least: int = 1) -> Folds:
     """Return the rows to fit, and a tenth to check, or `least` rows; with labels, stratified."""
     held_out = max(int(HELD_OUT_SHARE * len(rows)), least)
     fitted = min(len(rows) - held_out, MOST_FITTED)
     return [train_test_split(rows, train_size=fitted, test_size=held_out, stratify=labels, random_state=seed)]
 
 
-def _stratified_tenth(labels: np.ndarray, seed: int) -> list[Any]:
+def _stratified_tenth(labels: np.ndarray, seed: int) -> Folds:
     """Hold out a text of each class, or more. The only text of a class has no part in it."""
     _, class_of_row, counts = np.unique(labels, return_inverse=True, return_counts=True)
     several = np.flatnonzero(counts[class_of_row] > 1)
     return _tenth(several, seed, labels[several], int(np.sum(counts > 1)))
 
 
-def _five_folds(labels: np.ndarray, seed: int) -> list[Any]:
+def _five_folds(labels: np.ndarray, seed: int) -> Folds:
     """Return stratified folds, no more than the most frequent class has texts."""
     folds = StratifiedKFold(min(FOLDS, np.unique(labels, return_counts=True)[1].max()), shuffle=True, random_state=seed)
     with warnings.catch_warnings():

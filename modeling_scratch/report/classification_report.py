@@ -36,8 +36,8 @@ from .quoted_texts import (
     misclassified_text,
     save_misclassified,
 )
-from .report_files import evaluated_split, model_notes
-from .significance import MODEL, compared, headline_of, strongest, with_intervals
+from .report_files import evaluated_split, model_notes, stages_table
+from .significance import MODEL, compared, headline_of, with_intervals
 
 EXAMPLES_OF_CLASS, EXAMPLES = 2, 6  # quoted texts of each class; of reports without classes
 MACRO_F1 = "The classes are weighted or imbalanced, so macro F1 decides: it says more than accuracy."
@@ -122,11 +122,11 @@ class ClassifierReport:
         return self.kind.shown(self.names, answer)
 
     def report(
-        self, trainer: Trainer, predicted: PredictionOutput, calibration: Calibration, stages: Sequence[str] = ()
+        self, trainer: Trainer, predicted: PredictionOutput, calibration: Calibration, stages: Sequence[Any] = ()
     ) -> Report:
         """Return the report, and write predictions, pictures and what it points to into the run's folder.
 
-        predicted: the outputs of the trained model for the evaluated split. stages: what is said of those before.
+        predicted: the outputs of the trained model for the evaluated split. stages: `stage_of` each, if there are two.
         """
         folder, logits = Path(trainer.args.output_dir or ""), finite(predicted.predictions)
         answers, problem_type = self.metrics.answers(logits), self.data.problem_type
@@ -137,7 +137,7 @@ class ClassifierReport:
         evaluation = self.evaluation(answers)
         if problem_type == ONE_CLASS:
             evaluation["calibration"] = calibration_scores(calibration, logits, self.labels, self.split)
-        evaluation["notes"] = [*stages, *model_notes(trainer), *self.notes]
+        evaluation["notes"] = [*([stages_table(stages)] if stages else []), *model_notes(trainer), *self.notes]
         baseline = next(each for each in self.baselines if each.name == evaluation["comparison"]["baseline"])
         evaluation["linear_model"] = self._keep_linear(trainer.args, baseline, evaluation["comparison"]["verdict"])
         told, quoted = [scores_text(evaluation)], ""
@@ -152,7 +152,6 @@ class ClassifierReport:
         score, labels = self.metrics.score, self.labels
         answers = {each.name: each.predictions for each in self.baselines}
         scores = with_intervals(self.metrics.scores, {MODEL: predicted, **answers}, labels)["models"]
-        best = strongest(score, labels, answers)
         constant = np.broadcast_to(self.kind.constant(self.train_labels), labels.shape)
         return {
             "problem_type": self.data.problem_type,
@@ -164,7 +163,7 @@ class ClassifierReport:
             "baselines": [
                 {"name": each.name, "scores": scores[each.name], "settings": each.settings} for each in self.baselines
             ],
-            "comparison": compared(score, labels, predicted, answers[best], best),
+            "comparison": compared(score, labels, predicted, answers),
             **self._of_classes(predicted),
         }
 

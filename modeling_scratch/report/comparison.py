@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ..data.labels import is_imbalanced
 from ..data.text_files import MAX_FIELD_CHARACTERS
@@ -25,7 +25,6 @@ from .significance import SIGNIFICANCE_LEVEL, scores_table, verdict, with_interv
 from .tag_scores import TAG_METRICS, sentence_counts
 
 SHOWN = 20  # disagreements; the output file has all of them
-MOST_ROWS = 5  # of texts with other labels, in an error
 
 # By problem type: the scores, and what those of lists read of labels and predictions.
 OF_SCORES: dict[str, ScoreMetrics] = {**METRICS, **TAG_METRICS, ANSWERS: ANSWER_METRICS}
@@ -45,14 +44,14 @@ class CompareArguments:
         "--label_map": "train both runs with the same --label_map",
         "--common": "leave it out; runs are compared on the texts that all have",
         "--show": "leave it out; --output writes all disagreements",
-        "--drop_labels": "use --labels_of; runs are compared on the texts that all have",
-    } | dict.fromkeys(
-        ("--data", "--text_column", "--delimiter", "--sheet", "--encoding", "--max_file_size"),
-        "the texts are those of misclassified.csv in the folders of the runs",
-    )
-    runs: list[str] = option(REQUIRED, "The folders of the runs; the others are compared with the first.")
-    labels_of: str | None = option(
-        None, "The run by whose true labels all are scored, if labels were corrected or left out."
+        **dict.fromkeys(("--labels_of", "--drop_labels"), "name the run first whose true labels and classes count"),
+        **dict.fromkeys(
+            ("--data", "--text_column", "--delimiter", "--sheet", "--encoding", "--max_file_size"),
+            "the texts are those of misclassified.csv in the folders of the runs",
+        ),
+    }
+    runs: list[str] = option(
+        REQUIRED, "The folders of the runs; the others are compared with the first, whose true labels count."
     )
     output: str | None = option(None, "A JSON file for the scores, differences and disagreements.")
     overwrite: bool = option(False, "Replace the output file.")
@@ -60,8 +59,6 @@ class CompareArguments:
     def __post_init__(self) -> None:
         if len(self.runs) < 2:
             raise DataError(f"{' '.join(self.runs)}: name at least two runs, as in `compare runs/a runs/b`")
-        if self.labels_of is not None and self.labels_of not in self.runs:
-            raise DataError(f"--labels_of {self.labels_of}: name one of the runs: {', '.join(self.runs)}")
         if self.output is not None:
             check_output("--output", self.output, None, self.overwrite)
 
@@ -73,15 +70,14 @@ def compare(arguments: CompareArguments) -> None:
     names = [f"{name} ({number})" if names.count(name) > 1 else name for number, name in enumerate(names, 1)]
     runs: Runs = dict(zip(names, map(read_run, folders)))
     total = max(len(run.ids) for run in runs.values())
-    labels_of = arguments.labels_of and names[arguments.runs.index(arguments.labels_of)]
-    runs, relabelled = matched(runs, labels_of)
+    runs, relabelled = matched(runs)
     first = runs[names[0]]
     report = {
         "split": " or ".join(dict.fromkeys(run.split for run in runs.values())),
         "texts": len(first.ids),
         "labels": classes_of(runs),
         "problem_type": first.problem_type,
-        **({"labels_of": labels_of, "relabelled": relabelled} if labels_of else {}),
+        "relabelled": relabelled,
         **scores_of(runs, any(map(decided_by_macro_f1, folders))),
         "disagreements": disagreements_of(runs, folders),
     }
@@ -94,7 +90,7 @@ def classes_of(runs: Runs) -> list[str]:
     return [*dict.fromkeys(name for run in runs.values() for name in run.label_names)]
 
 
-# Reading
+# Reading and matching
 
 
 def read_run(folder: Path) -> Predictions:
@@ -116,9 +112,6 @@ def decided_by_macro_f1(folder: Path) -> bool:
     return False
 
 
-# Matching
-
-
 def keys_of(run: Predictions) -> dict[tuple[str, int], int]:
     """Return the row of each text, by its digest and the number of the row among those with this text.
 
@@ -133,57 +126,30 @@ def keys_of(run: Predictions) -> dict[tuple[str, int], int]:
     return keys
 
 
-def matched(runs: Runs, labels_of: str | None = None) -> tuple[Runs, dict[str, list[str]]]:
-    """Return the predictions of all runs on the texts that all have, in the order of the first run.
+def matched(runs: Runs) -> tuple[Runs, dict[str, list[str]]]:
+    """Return the predictions of all runs on the texts that all have, in the order and with the labels of the first.
 
-    labels_of: the run whose true labels are those of all runs; the ids of the texts with others are returned, too.
-    Raises `DataError` for runs without a text in common, and for other classes and labels (without `labels_of`).
+    The ids of the texts to which a run gives other true labels are returned, too. Raises `DataError` for runs of
+    several problem types, or without a class or a text in common.
     """
-    _check_kinds(runs, labels_of)
-    labelled = labels_of or next(iter(runs))
-    keys = {name: keys_of(run) for name, run in runs.items()}
-    first = next(iter(keys.values()))
-    shared = sorted(set(first).intersection(*keys.values()), key=first.__getitem__)
-    labels = {key: runs[labelled].labels[keys[labelled][key]] for key in shared}
-    if not shared:
-        raise DataError(f"{', '.join(runs)}: the runs have no text in common; were they evaluated on the same split?")
-    relabelled: dict[str, list[str]] = {}
-    chosen = {}
-    for name, run in runs.items():
-        found = run.select([keys[name][key] for key in shared])
-        others = [row for row, key in enumerate(shared) if found.labels[row] != labels[key]]
-        if others and not labels_of:
-            raise _other_labels(name, found, labelled, [labels[key] for key in shared], others)
-        relabelled |= {name: [found.ids[row] for row in others]} if others else {}
-        chosen[name] = replace(found, labels=[labels[key] for key in shared])
-    return chosen, relabelled
-
-
-def _check_kinds(runs: Runs, labels_of: str | None) -> None:
-    """Raise `DataError` for runs of several problem types or classes."""
     (first_name, first), *others = runs.items()
     for name, run in others:
         if run.problem_type != first.problem_type:
             types = f"{first.problem_type} and {run.problem_type}"
             raise DataError(f"the problem types of {first_name} and {name} differ: {types}; compare runs of one type")
-        if {*run.label_names} != {*first.label_names} and not labels_of:
+        if first.label_names and {*run.label_names}.isdisjoint(first.label_names):
             listed = " and ".join(first_few(each.label_names) for each in (first, run))
-            hint = "give --labels_of, the run by whose labels to score"
-            if {*run.label_names}.isdisjoint(first.label_names):
-                hint = "they share none, as runs of one task do"
-            raise DataError(f"the classes of {first_name} and {name} differ: {listed}; {hint}")
-
-
-def _other_labels(name: str, run: Predictions, first: str, labels: Sequence[Any], rows: Sequence[int]) -> DataError:
-    """Return the error for texts with other true labels in a run, which names the first of them."""
-    shown = [
-        f"row {run.ids[row].partition('-')[0]} {_shown(run.labels[row])} ({_shown(labels[row])} in {first})"
-        for row in rows
-    ]
-    return DataError(
-        f"{name}: {counted(len(rows), 'text')} with other true labels than in {first}: {first_few(shown, MOST_ROWS)}"
-        "; give --labels_of, the run by whose labels to score"
-    )
+            raise DataError(f"{first_name} and {name} have no class in common, as runs of one task do: {listed}")
+    keys = {name: keys_of(run) for name, run in runs.items()}
+    shared = sorted(set.intersection(*map(set, keys.values())), key=keys[first_name].__getitem__)
+    if not shared:
+        raise DataError(f"{', '.join(runs)}: the runs have no text in common; were they evaluated on the same split?")
+    chosen = {name: run.select([keys[name][key] for key in shared]) for name, run in runs.items()}
+    labels, relabelled = chosen[first_name].labels, {}
+    for name, run in chosen.items():
+        if ids := [text for text, own, label in zip(run.ids, run.labels, labels) if own != label]:
+            relabelled[name] = ids
+    return {name: replace(run, labels=labels) for name, run in chosen.items()}, relabelled
 
 
 # Scores
@@ -191,26 +157,26 @@ def _other_labels(name: str, run: Predictions, first: str, labels: Sequence[Any]
 
 def scores_of(runs: Runs, by_macro_f1: bool = False) -> dict[str, Any]:
     """Return the scores of each run, and the differences of each further run from the first, with paired intervals."""
-    names, first = list(runs), next(iter(runs.values()))
-    metrics, read = OF_SCORES[first.problem_type], READ.get(first.problem_type)
-    values: dict[str, Any] = {}
-    labels: Any = first.labels
-    if read:
-        values = {name: read(run.labels, run.predictions) for name, run in runs.items()}
-    else:
-        as_numbers = partial(as_array, first.problem_type, classes_of(runs))
-        values = {name: as_numbers(run.predictions) for name, run in runs.items()}
+    first_name, first = next(iter(runs.items()))
+    metrics, labels = OF_SCORES[first.problem_type], cast(Any, first.labels)
+    as_numbers = partial(as_array, first.problem_type, classes_of(runs))
+    read = READ.get(first.problem_type, lambda _, predictions: as_numbers(predictions))
+    values = {name: read(labels, run.predictions) for name, run in runs.items()}
+    if first.problem_type in METRICS:
         labels = as_numbers(labels)
     if first.problem_type == ONE_CLASS and (by_macro_f1 or is_imbalanced(labels)):
         metrics = replace(metrics, decisive="f1_macro")
     found = with_intervals(metrics.scores, values, labels)
     differences = []
-    for name in names[1:]:
-        scores = {key: _negated(value) for key, value in found["differences"][name].items()}
+    for name, of_run in found["differences"].items():
+        scores = {key: _negated(value) for key, value in of_run.items()}
         word = verdict(scores[metrics.decisive], metrics.score, len(labels))
-        compared = {"run": name, "compared_with": names[0], "scores": scores, "score": metrics.decisive}
+        compared = {"run": name, "compared_with": first_name, "scores": scores, "score": metrics.decisive}
         differences.append({**compared, "verdict": word})
-    return {"runs": [{"name": name, "scores": found["models"][name]} for name in names], "differences": differences}
+    return {
+        "runs": [{"name": name, "scores": scores} for name, scores in found["models"].items()],
+        "differences": differences,
+    }
 
 
 def _negated(difference: Mapping[str, Any]) -> dict[str, Any]:
@@ -235,11 +201,12 @@ def disagreements_of(runs: Runs, folders: Sequence[Path]) -> list[dict[str, Any]
     wrong = [_wrong_answers(folder / MISCLASSIFIED) for folder in folders]
     disagreements = []
     for row in rows:
-        about = {"id": first.ids[row], "label": first.labels[row], "predictions": dict(zip(runs, answers[row]))}
         numbers = [run.ids[row].partition("-")[0] for run in runs.values()]
         line = next((lines[number] for lines, number in zip(wrong, numbers) if number in lines), None)
-        where = {"where": line["where"], "text": from_fields(line)} if line else {"where": None, "text": None}
-        disagreements.append({**about, **where})
+        disagreements.append({
+            "id": first.ids[row], "label": first.labels[row], "predictions": dict(zip(runs, answers[row])),
+            "where": line and line["where"], "text": line and from_fields(line),
+        })  # fmt: skip
     return disagreements
 
 
@@ -280,10 +247,11 @@ def report_text(report: Mapping[str, Any], total: int) -> str:
 
 
 def _notes(report: Mapping[str, Any], total: int) -> list[str]:
-    notes = [OTHER_TEXTS] if 2 * report["texts"] < total else []
+    notes, first = [OTHER_TEXTS] if 2 * report["texts"] < total else [], escaped(report["runs"][0]["name"])
     notes += [
-        f"{escaped(name)} has other true labels of {len(ids):,} texts; those of {escaped(report['labels_of'])} count."
-        for name, ids in report.get("relabelled", {}).items()
+        f"{escaped(name)} has other true labels of {counted(len(ids), 'text')}; those of {first} count. Name the run "
+        "first whose labels are right."
+        for name, ids in report["relabelled"].items()
     ]
     if report["differences"][0]["score"] == "f1_macro":
         notes.append("The classes are weighted or imbalanced: the verdict is that of macro F1, the mean over classes.")
@@ -301,10 +269,10 @@ def _disagreements_text(disagreements: Sequence[Mapping[str, Any]]) -> str:
     most = ", most on the first" if isinstance(disagreements[0]["label"], float) else ""
     first = f". The first {SHOWN}:" if len(disagreements) > SHOWN else ":"
     shown = disagreements[:SHOWN]
-    heads = ["id", "label", *map(escaped, shown[0]["predictions"]), "where", "text"]
+    heads = ["text", "label", *map(escaped, shown[0]["predictions"]), "where"]
     rows = [
-        [each["id"], *map(_shown, (each["label"], *each["predictions"].values())), each["where"] or "–",
-         excerpt(each["text"] or "–")]
+        [excerpt(each["text"] or f"row {each['id'].partition('-')[0]} of the split"),
+         *map(_shown, (each["label"], *each["predictions"].values())), each["where"] or "–"]
         for each in shown
     ]  # fmt: skip
     return f"The runs disagree on {counted(len(disagreements), 'text')}{most}{first}\n\n{table(heads, rows)}"

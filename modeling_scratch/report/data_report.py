@@ -18,7 +18,7 @@ import numpy as np
 from .. import presets
 from ..data.label_types import ClassSet, Number
 from ..data.labelled_texts import ReviewData, load_splits
-from ..data.labels import as_pairs, parse_label_map, placeholders
+from ..data.labels import parse_label_map
 from ..data.splits import DataArguments
 from ..data.text_pairs import parts_of
 from ..utils.errors import DataError, counted, quoted
@@ -73,16 +73,14 @@ def report(arguments: DataReportArguments) -> None:
 
 
 def advised(arguments: DataReportArguments, data: ReviewData) -> dict[str, Any]:
-    """Return the options of labels that the report proposes. Those of a separator change what the labels are."""
-    if data.separators:
-        return {"label_separator": data.separators[0]}
-    options: dict[str, Any] = {}
-    if data.proposed:  # the given map leads to the targets of the proposed one
+    """Return the options of labels that the report proposes, with those that are given."""
+    options = dict(data.proposed)
+    if proposed := options.get("label_map"):  # the given map leads to the targets of the proposed one
         given = parse_label_map(arguments.label_map or ())
-        merged = {source: data.proposed.get(target, target) for source, target in given.items()}
-        options["label_map"] = as_pairs(merged | dict(data.proposed))
-    if not isinstance(data.label_type, Number) and (dropped := placeholders(data.label_names)):
-        options["drop_labels"] = [*(arguments.drop_labels or ()), *dropped]
+        merged = {source: proposed.get(target, target) for source, target in given.items()} | proposed
+        options["label_map"] = [f"{source}={target}" for source, target in merged.items()]
+    if "drop_labels" in options:
+        options["drop_labels"] = [*(arguments.drop_labels or ()), *options["drop_labels"]]
     return options
 
 

@@ -61,8 +61,7 @@ def losses_and_score_png(
     score_axes.set(xlabel="optimizer steps", ylabel=name, xlim=(0, None))
     loss_axes.set_ylabel(unit)
     for axes in (loss_axes, score_axes):
-        axes.grid(alpha=0.3)
-        axes.spines[["top", "right"]].set_visible(False)
+        plain_axes(axes)
         if axes.has_data():
             axes.legend(frameon=False)
         else:
@@ -74,6 +73,11 @@ def new_figure(width: float, height: float) -> "Figure":
     from matplotlib.figure import Figure  # pyplot would keep every figure and may require a display
 
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def plain_axes(axes: "Axes") -> None:
+    axes.grid(alpha=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
 
 
 def series(log_history: Sequence[Mapping[str, Any]], key: str) -> tuple[np.ndarray, np.ndarray]:

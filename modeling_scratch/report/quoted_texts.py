@@ -4,6 +4,7 @@
 The surest wrong answers come first: where labels are wrong, they are often among them.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from .baselines import BaselineResult
 SHOWN = 20  # wrong answers
 JOINT = SEPARATOR.strip(" []").lower()  # the word between the texts of a pair
 NGRAMS, MOST_CLASSES = 8, 20  # n-grams of a class, and classes
+OF_APOSTROPHES = re.compile(r" (t|s|re|ve|ll|d|m)\b")  # "don't" is counted as the words "don" and "t"
 
 
 def examples(
@@ -107,6 +109,7 @@ def class_words_text(result: BaselineResult, names: Sequence[str]) -> str:
     scores[:, [at for at, ngram in enumerate(weights.ngrams) if JOINT in ngram.split()]] = 0
     for index, of_class in zip(result.classes, scores):
         best = [at for at in np.argsort(-of_class, kind="stable")[:NGRAMS] if of_class[at] > 0]
-        rows += [[names[index], ", ".join(weights.ngrams[at] for at in best)]] if best else []
+        shown = [OF_APOSTROPHES.sub(r"'\1", weights.ngrams[at]) for at in best]
+        rows += [[names[index], ", ".join(shown)]] if best else []
     head = f"The words that speak most for each class in {escaped(result.name)}:"
     return f"{head}\n\n{table(['class', 'words'], rows[:MOST_CLASSES])}" if rows else ""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..run.layout import CURVE, EVALUATION, EXAMPLES, HISTORY, RESULTS
 from ..utils.files import read_json, write_json, write_text
+from ..utils.markdown import table
 from .plots import losses_and_score_png
 
 if TYPE_CHECKING:  # what pushes import this file, and should not wait for Trainer
@@ -54,27 +55,33 @@ def write_report(trainer: "Trainer", report: Any, curve: Sequence[Any]) -> None:
     losses_and_score_png(trainer.state.log_history, folder / CURVE, *curve)
 
 
-# What came before
+# The stages of a run
 
 
 def pretraining_stage(folder: Path, read: str, since: int = 0) -> dict[str, Any]:
-    """Return what a finished pretraining run read, and its first and its last loss on held-out texts.
+    """Return the `stage_of` a finished pretraining run."""
+    state = read_json(folder / HISTORY)
+    return stage_of(state["log_history"], state["global_step"], read, since)
+
+
+def stage_of(log: Sequence[Mapping[str, Any]], steps: int, read: str, since: int) -> dict[str, Any]:
+    """Return what a training read, and its first and its last loss on validation, by the log of its `TrainerState`.
 
     since: the step that it was resumed at, which its minutes are counted from.
     """
-    state = read_json(folder / HISTORY)
-    log = state["log_history"]
-    evaluations = [entry for entry in log if "eval_loss" in entry]
-    first, last = evaluations[0], evaluations[-1]
-    result = f"loss {first['eval_loss']:.3f} at step {first['step']:,}, then {last['eval_loss']:.3f}"
-    seconds = next(entry["train_runtime"] for entry in reversed(log) if "train_runtime" in entry)
-    return {"read": read, "steps": state["global_step"], "minutes": seconds / 60, "result": result, "since": since}
+    losses = [f"{entry['eval_loss']:.3f} at step {entry['step']:,}" for entry in log if "eval_loss" in entry]
+    seconds = next((entry["train_runtime"] for entry in reversed(log) if "train_runtime" in entry), 0.0)
+    result = f"loss {', then '.join(dict.fromkeys(losses[:1] + losses[-1:]))}"
+    return {"read": read, "steps": steps, "minutes": seconds / 60, "result": result, "since": since}
 
 
-def stage_text(stage: Mapping[str, Any]) -> str:
-    since = f" since step {stage['since']:,}" if stage["since"] else ""
-    steps = f"{stage['steps']:,} steps in {stage['minutes']:.1f} minutes{since}"
-    return f"Pretrained on {stage['read']}: {steps}, {stage['result']}."
+def stages_table(stages: Sequence[Mapping[str, Any]]) -> str:
+    """Return the stages as Markdown: pretraining, and fine-tuning after it."""
+    rows = []
+    for name, each in zip(("pretraining on masked words", "fine-tuning"), stages):
+        minutes = f"{each['minutes']:.1f}" + (f" since step {each['since']:,}" if each["since"] else "")
+        rows.append([name, each["read"], f"{each['steps']:,}", minutes, each["result"]])
+    return table(["stage", "texts", "steps", "minutes", "validation"], rows)
 
 
 # The split that a report is about

@@ -138,7 +138,7 @@ def headline_of(
     if len(np.unique(predicted, axis=0)) == 1 < len(np.unique(labels, axis=0)):
         return f"The {MODEL} predicts {shown(predicted[0])} for every text: it has not learned."
     found, of_truth = (
-        compared(score, labels, answers, constant, f"the answer {shown(constant[0])} for every text")
+        compared(score, labels, answers, {f"the answer {shown(constant[0])} for every text": constant})
         for answers in (predicted, labels)
     )
     word = found["verdict"]
@@ -163,12 +163,13 @@ def strongest(score: Score, labels: np.ndarray, baselines: Mapping[str, np.ndarr
     return max(baselines, key=value)
 
 
-def compared(score: Score, labels: np.ndarray, answers: np.ndarray, others: np.ndarray, name: str) -> dict[str, Any]:
-    """Compare answers with those of a baseline of this name.
+def compared(score: Score, labels: np.ndarray, answers: np.ndarray, baselines: Mapping[str, Any]) -> dict[str, Any]:
+    """Compare answers with those of the strongest baseline.
 
     Return the entry of evaluation.json: baseline, verdict, score, evidence, and the difference with its interval.
     """
-    found = with_intervals((score,), {MODEL: answers, name: others}, labels)
+    name = strongest(score, labels, baselines)
+    found = with_intervals((score,), {MODEL: answers, name: baselines[name]}, labels)
     values = " and ".join(score.shown(each[score.name]["value"]) for each in found["models"].values())
     difference = found["differences"][name][score.name]
     about = {"baseline": name, "verdict": verdict(difference, score, len(labels)), "score": score.name}
@@ -183,9 +184,9 @@ def verdict_of(
     score: the `Score` that decides. values, and others by the name of a baseline: what it counts of each text (N, ...).
     answers: of the model. One that always gives the same, and not the right one, has learned nothing.
     """
-    name = strongest(score, values, others)
     is_right = score.of_means(score.parts(values, values).mean(0)) == 1
     is_constant = len(set(answers)) == 1 < len(answers) and not is_right
     same = f"answers {answers[0]!r}" if answers[0] else "gives no answer"
     headline = f"The {MODEL} {same} to everything: it has not learned." if is_constant else None
-    return {"headline": headline, "comparison": compared(score, values, values, others[name], f"the baseline ({name})")}
+    baselines = {f"the baseline ({name})": each for name, each in others.items()}
+    return {"headline": headline, "comparison": compared(score, values, values, baselines)}

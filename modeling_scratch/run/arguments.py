@@ -1,7 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Arguments that training programs add to TrainingArguments, or whose defaults they change, and their checks."""
 
-import math
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -56,18 +55,13 @@ def check_supported(arguments: Any) -> None:
 
 
 def check_numbers(arguments: Any) -> None:
-    """Raise `DataError` for a number that is not finite or not within its bounds."""
+    """Raise `DataError` for a number that is not finite or not within its bounds. The default is."""
     for each in fields(arguments):
-        name, value, default = each.name, getattr(arguments, each.name), each.default
-        if not isinstance(value, int | float):
-            continue
-        least, most = LEAST.get(name, 0), MOST.get(name, math.inf)
-        if not math.isfinite(value):
-            raise DataError(f"--{name} {value}: must be a finite number")
-        if value < least and value != default:
-            raise DataError(f"--{name} {value}: must be at least {least}")
-        if value > most:
-            raise DataError(f"--{name} {value}: must be at most {most}")
+        name, value = each.name, getattr(arguments, each.name)
+        least, most = LEAST.get(name, 0), MOST.get(name, sys.float_info.max)
+        if isinstance(value, int | float) and value != each.default and not least <= value <= most:
+            limit = f" and at most {most}" if name in MOST else ""
+            raise DataError(f"--{name} {value}: must be a finite number, at least {least}{limit}")
     if arguments.save_steps == 0 and arguments.save_strategy != "no":
         raise DataError("--save_steps 0: must be above 0; --save_strategy no saves no checkpoints")
 
@@ -165,7 +159,9 @@ class EncoderTrainingArguments(RunArguments, TrainingArguments):
 class HeadTrainingArguments(EncoderTrainingArguments):
     """transformers.TrainingArguments with defaults for small models on a CPU, and few texts."""
 
-    learning_rate: float = option(2e-3, "The peak learning rate of AdamW.")
+    learning_rate: float | None = option(
+        None, "The peak learning rate of AdamW; by default 5e-3 for a new model, and 5e-5 for a checkpoint."
+    )
     num_train_epochs: float | None = option(
         None, "The number of training epochs; by default 10, and up to 100 for a new model and few texts."
     )

@@ -101,11 +101,14 @@ class WeightAverage(TrainerCallback):
 TIMES = "_runtime", "_per_second", "_preparation_time"  # which the summary at the end of the run has
 HIDDEN = "epoch", "total_flos"
 NAMES = {"learning_rate": "rate", "grad_norm": "gradient norm"}
+SHOWN_EVALUATIONS = 20  # about as many are printed, of however many: trainer_state.json has all
 
 
 def progress_line(entry: Mapping[str, Any], state: TrainerState, is_in_train: bool) -> str | None:
-    """Return the line of a log entry; None for that at the end of training, which the run's summary replaces."""
-    if "train_loss" in entry:
+    """Return the line of the last log entry; None for that at the end of training, which the run's summary replaces."""
+    steps = [-1, -1, *(each["step"] for each in state.log_history if "eval_loss" in each)]
+    before, now = (SHOWN_EVALUATIONS * step // max(1, state.max_steps) for step in steps[-2:])
+    if "train_loss" in entry or ("eval_loss" in entry and is_in_train and before == now):
         return None
     told = {name: value for name, value in entry.items() if name not in HIDDEN and not name.endswith(TIMES)}
     names = {name: NAMES.get(name, name.removeprefix("eval_").replace("_", " ")) for name in told}

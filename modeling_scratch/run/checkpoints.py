@@ -5,7 +5,6 @@ The seal is manifest.json, written last, with the size and SHA-256 of each other
 it; a damaged one does not match it.
 """
 
-import json
 import shutil
 import sys
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from ..utils.errors import DataError, one_line
-from ..utils.files import file_digest, flush, remove, write_json
+from ..utils.files import file_digest, flush, read_json, remove, write_json
 from .layout import MANIFEST, RECORD
 
 
@@ -81,7 +80,7 @@ def set_aside(checkpoint: Path) -> None:
 
 def forget_folder(state: Path) -> None:
     """Reduce the path of the best checkpoint to its name, so that a pushed state reveals no local paths."""
-    content = json.loads(state.read_text(encoding="utf-8"))
+    content = read_json(state)
     if best := content.get("best_model_checkpoint"):
         write_json(state, {**content, "best_model_checkpoint": Path(best).name})
 
@@ -132,7 +131,7 @@ def check_checkpoint(checkpoint: Path) -> str | None:
     if not checkpoint.is_dir():
         return "folder not found"
     try:
-        for name, written in json.loads((checkpoint / MANIFEST).read_text(encoding="utf-8"))["files"].items():
+        for name, written in read_json(checkpoint / MANIFEST)["files"].items():
             path = checkpoint / name
             if not path.is_file():
                 return f"incomplete, {name} is missing"

@@ -14,8 +14,9 @@ from ..data.demo_reviews import COMMON_SHARE, LABEL_NAMES, TRAIN_SIZE, demo_spli
 from ..data.labelled_texts import ReviewData
 from ..report.classification_report import ClassifierReport
 from ..report.metrics import ONE_CLASS
+from ..report.report_files import stage_of
 from ..sharing.run_record import DEFAULTS
-from ..tasks.base import Report, Task, Training
+from ..tasks.base import Task, Training
 from ..utils.errors import DataError
 from ..utils.terminal import told
 from .defaults import choose, complete, known_defaults, settings_text
@@ -80,6 +81,9 @@ def baselines_of(task: Task, run: Run, data: ReviewData) -> Any:
     return baselines
 
 
-def report_classifier(training: Training, trainer: Any, predicted: Any) -> Report:
-    """Write the report. predicted: the outputs for the evaluated split."""
-    return training.baselines.report(trainer, predicted, training.weights, training.stages)
+def stages_of(training: Training, trainer: Any) -> list[Any]:
+    """The stages of a run with self-pretraining, fine-tuning last; none of another."""
+    if not training.stages:
+        return []
+    texts, state = f"{len(training.data.splits['train']):,}", trainer.state
+    return [*training.stages, stage_of(state.log_history, state.global_step, texts, training.run.resumed_at)]

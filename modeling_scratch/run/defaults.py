@@ -120,7 +120,8 @@ PRETRAINED: dict[str, Any] = {
     "switches": f"{PRE_NORM},embedding_norm=true,initializer_range=0.05",
 }  # fmt: skip
 LEAST_STEPS, MOST_EPOCHS = 350, 30
-HEAD_EPOCHS = 10, 100  # at least and at most, of models that label words or spans
+# Of models that label words or spans, a checkpoint and a new model: at least 10 epochs, and more up to these.
+HEAD_EPOCHS, HEAD_STEPS, HEAD_RATES = (10, 100), 480, (5e-5, 5e-3)  # of a checkpoint, of a new model
 AVERAGED_STEPS, EMA_DECAY = 1_000, 0.999  # in fewer steps, an average of the weights lags behind
 LONGEST_WORD = 15  # characters a word, on average: longer ones are no words between blanks, as in Chinese
 
@@ -144,22 +145,22 @@ def row_for(texts: int, has_pairs: bool = False, is_pretrained: bool = False) ->
     return replace(row, **(PAIRS if has_pairs else PRETRAINED if is_pretrained else {}))
 
 
-def epochs_for(texts: int, batch: int, least: int, most: int) -> int:
-    """Return `least` epochs, or as many more as make `LEAST_STEPS`, but not more than `most`."""
-    return min(most, max(least, ceil(LEAST_STEPS * batch / texts)))
+def epochs_for(texts: int, batch: int, least: int, most: int, steps: int = LEAST_STEPS) -> int:
+    """Return `least` epochs, or as many more as make the steps, but not more than `most`."""
+    return min(most, max(least, ceil(steps * batch / texts)))
 
 
-def complete_epochs(run: Any, data: Any) -> None:
-    """Choose the epochs of a model that labels words or spans, if the user has not. It learns from more steps."""
-    training, texts = run.groups["training"], len(data.splits["train"])
-    if training.num_train_epochs is None:
-        most = HEAD_EPOCHS[0] if run.options.model_name_or_path else HEAD_EPOCHS[1]
-        chosen = float(epochs_for(texts, rows_a_step(training), HEAD_EPOCHS[0], most))
-        recorded = read_run(run.folder).get("training", {}) if run.continues else {}
-        training.num_train_epochs = recorded.get("num_train_epochs", chosen)
-        length = f"{times(training.num_train_epochs, 'epoch')}, {counted(steps_of(training, texts), 'step')}"
-        if training.max_steps <= 0:
-            print(f"{counted(texts, 'text')}: {length}; change them by --num_train_epochs")
+def complete_head(run: Any, data: Any) -> None:
+    """Choose rate and epochs of a model that labels words or spans, if the user has not. It learns from more steps."""
+    training, texts, is_new = run.groups["training"], len(data.splits["train"]), not run.options.model_name_or_path
+    says_length = training.num_train_epochs is None and training.max_steps <= 0
+    epochs = epochs_for(texts, rows_a_step(training), HEAD_EPOCHS[0], HEAD_EPOCHS[is_new], HEAD_STEPS)
+    recorded = read_run(run.folder).get("training", {}) if run.continues else {}
+    for name, value in {"learning_rate": HEAD_RATES[is_new], "num_train_epochs": float(epochs)}.items():
+        if getattr(training, name) is None:
+            setattr(training, name, recorded.get(name, value))
+    if says_length:
+        print(f"{counted(texts, 'text')}: {length_of(training, texts)}; change them by --num_train_epochs")
 
 
 def values_of(row: Row, texts: int, has_words: bool = True) -> Values:
@@ -206,6 +207,11 @@ def steps_of(training: Any, texts: int) -> int:
     return ceil(training.num_train_epochs * ceil(batches / training.gradient_accumulation_steps))
 
 
+def length_of(training: Any, texts: int) -> str:
+    steps = counted(steps_of(training, texts), "step")
+    return steps if training.max_steps > 0 else f"{times(training.num_train_epochs, 'epoch')}, {steps}"
+
+
 def settings_text(data: ReviewData, model: ModelArguments, training: Any) -> str:
     """Return the line that says the settings of a new model."""
     changes = dict(part.partition("=")[::2] for part in override_parts(model.config_overrides))
@@ -213,12 +219,9 @@ def settings_text(data: ReviewData, model: ModelArguments, training: Any) -> str
     if changes.keys() >= {"num_hidden_layers", "hidden_size"}:
         sizes = f"{counted(int(changes['num_hidden_layers']), 'layer')} of {changes['hidden_size']}"
     texts, what = data.splits["train"].num_rows, "pair" if data.has_pairs else "text"
-    length = counted(steps_of(training, texts), "step")
-    if training.max_steps <= 0:
-        length = f"{times(training.num_train_epochs, 'epoch')}, {length}"
     return (
-        f"{counted(texts, what)}: {sizes}, vocabulary {model.vocab_size:,}, {length}; change them by "
-        "--config_overrides, --vocab_size, --num_train_epochs"
+        f"{counted(texts, what)}: {sizes}, vocabulary {model.vocab_size:,}, {length_of(training, texts)}; change them "
+        "by --config_overrides, --vocab_size, --num_train_epochs"
     )
 
 

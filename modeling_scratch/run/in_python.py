@@ -31,7 +31,7 @@ from ..inference.arguments import ALL, PredictArguments
 from ..tasks import CLASSIFY, named
 from ..utils.errors import DataError, one_line, panics_as_errors
 from ..utils.files import read_json
-from ..utils.python_options import built, check_names
+from ..utils.options import built, check_names
 from .layout import EVALUATION, RESULTS
 from .train import train
 
@@ -88,16 +88,12 @@ class Report:
 
 def _text_of(text: Any, has_pairs: bool) -> str:
     parts = list(text) if has_pairs and isinstance(text, list | tuple) else [text]
-    if any(map(_is_missing, parts)):
+    # As pandas has what is missing, or without a visible character.
+    if any(is_missing(part) or (pd.api.types.is_scalar(part) and bool(pd.isna(part))) for part in parts):
         return ""
     if len(parts) != 1 + has_pairs or not all(isinstance(part, str) for part in parts):
         raise DataError(f"predict: {text!r:.40} is not a {'pair of texts' if has_pairs else 'text'}")
     return of_parts(parts) if has_pairs else text
-
-
-def _is_missing(text: Any) -> bool:
-    """Return whether a text of a table is missing, as pandas has it, or has no visible character."""
-    return is_missing(text) or (pd.api.types.is_scalar(text) and bool(pd.isna(text)))
 
 
 def train_classifier(data: Any = None, output_dir: str | Path = "runs/demo", **options: Any) -> Report:

@@ -8,7 +8,6 @@ from transformers import Trainer
 
 from ..sharing.hub import REPEAT, Repository
 from ..sharing.model_card import write_card
-from ..sharing.uploads import upload_of_model
 from ..sharing.verification import write_verification
 from ..utils.errors import DataError, attempt, one_line
 from .layout import CARD, VERIFICATION
@@ -22,21 +21,17 @@ def share(trainer: Trainer) -> None:
     attempt(VERIFICATION, write_verification, folder)
     attempt(CARD, _write_card, folder, trainer)
     if trainer.args.push_to_hub:
+        arguments, name = trainer.args, trainer.hub_model_id or ""
         try:
-            print(f"pushed: {_push(folder, trainer)}")
+            token = arguments.hub_token or huggingface_hub.get_token() or ""
+            repository = Repository(name, token, bool(arguments.hub_private_repo), arguments.hub_revision)
+            print(f"pushed: {repository.commit(folder, 'End of training').commit_url}")
         except Exception as error:  # network, client, server: many types
             reason = one_line(error).removesuffix(f"; {REPEAT}")
-            again = f"modeling-scratch push --folder {folder} --repo_id {trainer.hub_model_id}"
+            again = f"modeling-scratch push --folder {folder} --repo_id {name}"
             raise DataError(f"the run is saved, but the push failed: {reason}; to retry: {again}") from error
 
 
 def _write_card(folder: Path, trainer: Trainer) -> None:
     if not write_card(folder, trainer.hub_model_id, tags=getattr(trainer.model, "model_tags", None)):
         print(f"{folder / CARD} was edited and is kept")
-
-
-def _push(folder: Path, trainer: Trainer) -> str:
-    arguments, name = trainer.args, trainer.hub_model_id or ""
-    token = arguments.hub_token or huggingface_hub.get_token() or ""
-    repository = Repository(name, token, bool(arguments.hub_private_repo), arguments.hub_revision)
-    return repository.commit(upload_of_model(folder, repository.token), "End of training").commit_url

@@ -11,9 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import torch
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
-from transformers.trainer_pt_utils import LengthGroupedSampler
 
 from ..sharing.run_record import DIGESTS, read_run, settings_of
 from ..utils.errors import DataError
@@ -113,21 +111,6 @@ def rows_a_step(training: TrainingArguments) -> int:
     config: Any = training.accelerator_config
     processes = 1 if getattr(config, "split_batches", False) else training.world_size
     return training.train_batch_size * processes * training.gradient_accumulation_steps
-
-
-class LengthGroups(LengthGroupedSampler):
-    """The group_by_length order as a function of seed, epoch and rows a step, so that a resumed run continues in it."""
-
-    def __init__(self, sampler: LengthGroupedSampler, seed: int, rows_a_step: int) -> None:
-        super().__init__(rows_a_step, lengths=sampler.lengths, generator=torch.Generator())
-        self.seed, self.epoch = seed, 0
-
-    def set_epoch(self, epoch: int) -> None:
-        self.epoch = epoch
-
-    def __iter__(self) -> Iterator[int]:
-        self.generator.manual_seed(self.seed + self.epoch)
-        return super().__iter__()
 
 
 def check_arguments(folder: Path, groups: Mapping[str, Any], has_checkpoint: bool) -> None:

@@ -21,8 +21,19 @@ from ..sharing.model_files import SAVED, code_files, is_one_of
 from ..sharing.run_record import SELF_PRETRAINING, read_run
 from ..utils.errors import DataError
 from ..utils.files import leftovers, remove
-from .folder_rule import LOCK_FILE, RECORD, SET_ASIDE, entries, number_of, refusal, runs_set_aside
-from .layout import ENTRIES, LINEAR, PRETRAINING, UNFINISHED
+from .layout import (
+    ENTRIES,
+    LINEAR,
+    LOCK_FILE,
+    PRETRAINING,
+    RECORD,
+    SET_ASIDE,
+    UNFINISHED,
+    entries,
+    number_of,
+    refusal,
+    runs_set_aside,
+)
 from .resuming import raising_at_sigterm
 
 # What a run writes, beside the code of its model.

@@ -1,13 +1,15 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Hyperparameter search: several training runs, evaluated on validation only."""
+"""Hyperparameter search by Trainer and Optuna: each trial is a complete training run, scored on validation only."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from copy import copy
+from functools import partial
 from math import ceil
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from transformers import Trainer
 from transformers.integrations import is_optuna_available
 from transformers.trainer_utils import SaveStrategy
 
@@ -33,6 +35,13 @@ def check_search(arguments: Any) -> None:
         raise DataError("--search_trials requires Optuna: pip install optuna")
 
 
+def of_trials(arguments: Any) -> Any:
+    """Return a copy of the arguments for trials, which save no checkpoints and are evaluated once, at their end."""
+    trials = copy(arguments)
+    trials.save_strategy, trials.eval_strategy, trials.load_best_model_at_end = SaveStrategy.NO, "no", False
+    return trials
+
+
 def suggest(arguments: Any, trial: Any) -> dict[str, Any]:
     """Draw the values of an Optuna trial: around the given arguments, with at most the given number of epochs.
 
@@ -49,36 +58,32 @@ def suggest(arguments: Any, trial: Any) -> dict[str, Any]:
     return values
 
 
-def of_trial(arguments: Any, values: Mapping[str, Any]) -> Any:
-    """Return the arguments of a trial, which saves no checkpoints. values: those that it tries."""
-    trial = copy(arguments)
-    for name, value in {**values, "save_strategy": SaveStrategy.NO, "load_best_model_at_end": False}.items():
-        setattr(trial, name, value)
-    return trial
-
-
-def search(arguments: Any, metric: str, attempt: Callable[[dict[str, Any]], Mapping[str, float]]) -> str:
+def search(trainer: Trainer, arguments: Any, metric: str) -> str:
     """Run the search; return its table and the best arguments. Each trial saves them to the run's folder.
 
-    metric: the score that trials are ranked by; the lower loss breaks ties. attempt: the scores of a model that is
-    trained with these values. A trial that diverges has no score.
+    arguments: those of the user, around which trials vary. metric: the score that trials are ranked by; the lower loss
+    breaks ties. A trial that diverges has no score.
     """
     import optuna  # optional dependency
 
     rows: list[dict[str, Any]] = []
-    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=arguments.seed))
 
-    def objective(trial: Any) -> float:
-        values = suggest(arguments, trial)
-        scores = attempt(values)
-        rows.append({"trial": trial.number, metric: scores[f"eval_{metric}"], "loss": scores["eval_loss"], **values})
+    def scored(scores: Mapping[str, float]) -> float:
+        values = {name: getattr(trainer.args, name) for name in TRIED}
+        rows.append({metric: scores[f"eval_{metric}"], "loss": scores["eval_loss"], **values})
         rows.sort(key=lambda row: (-row[metric], row["loss"]))
         write_json(Path(arguments.output_dir) / TRIALS, {"trials": rows, "best_arguments": options_of(rows[0])})
         return scores[f"eval_{metric}"]
 
-    study.optimize(objective, arguments.search_trials, catch=(DivergedError,))
-    if not rows:
-        raise DataError(f"all trials have diverged: lower --learning_rate {arguments.learning_rate:g}, which they vary")
+    settings: Any = {"direction": "maximize", "sampler": optuna.samplers.TPESampler(seed=arguments.seed)}
+    settings |= {"backend": "optuna", "catch": DivergedError}
+    try:
+        trainer.hyperparameter_search(partial(suggest, arguments), scored, arguments.search_trials, **settings)
+    except ValueError as error:
+        if rows or isinstance(error, DataError):
+            raise
+        fault = f"all trials have diverged: lower --learning_rate {arguments.learning_rate:g}, which they vary"
+        raise DataError(fault) from error  # Optuna has no best trial
     shown = table(list(rows[0]), [[f"{value:.4g}" for value in row.values()] for row in rows])
     return (
         f"\n{len(rows)} of {counted(arguments.search_trials, 'trial')} have not diverged; on validation:\n\n{shown}\n\n"
@@ -89,4 +94,4 @@ def search(arguments: Any, metric: str, attempt: Callable[[dict[str, Any]], Mapp
 
 def options_of(row: Mapping[str, Any]) -> str:
     """Return the arguments of a trial as options of the command."""
-    return " ".join(f"--{name} {row[name]}" for name in TRIED if name in row)
+    return " ".join(f"--{name} {row[name]}" for name in TRIED)

@@ -22,7 +22,7 @@ from transformers import PreTrainedTokenizerBase, TrainingArguments
 
 from ..bridges.model_sources import WITHOUT_WEIGHTS, override_parts, with_override
 from ..data.unlabelled import Corpus, load_corpus
-from ..report.report_files import pretraining_stage, stage_text
+from ..report.report_files import pretraining_stage
 from ..sharing.run_record import SELF_PRETRAINING, read_run
 from ..tasks import PRETRAIN, named
 from ..utils.errors import DataError, counted, duration
@@ -130,8 +130,8 @@ def corpus_of(run: Run, data: Any) -> Corpus | None:
     return load_corpus(data, run.groups["data"], run.wanted.unlabelled_file or ())
 
 
-def pretrain(run: Run, corpus: Corpus, notes: Sequence[str]) -> str:
-    """Run the pretraining, or what is left of it, and return what is said of it. notes: on the labelled data."""
+def pretrain(run: Run, corpus: Corpus, notes: Sequence[str]) -> dict[str, Any]:
+    """Run the pretraining, or what is left of it, and return its `stage_of` the report. notes: on the labelled data."""
     recorded, tokenizer = run.noted.get(SELF_PRETRAINING) or {}, None
     if not recorded.get("finished"):
         documents = corpus.documents(run.groups["training"].seed)
@@ -142,7 +142,7 @@ def pretrain(run: Run, corpus: Corpus, notes: Sequence[str]) -> str:
         recorded["finished"] = _run_stage(run, documents, recorded["steps"], tokenizer)
         run.record(notes)
     run.fine_tuned = fine_tuned(run)
-    return stage_text(recorded["finished"])
+    return recorded["finished"]
 
 
 def fine_tuned(run: Run) -> ModelArguments:
@@ -186,7 +186,7 @@ def _run_stage(run: Run, documents: Any, steps: int, tokenizer: PreTrainedTokeni
         tokenizer = build_tokenizer(run.groups["model"], texts, stage.checkpoint)
     choose_epoch(task, arguments, documents)
     carry_out(task, stage, documents, tokenizer)
-    return pretraining_stage(run.folder / PRETRAINING, counted(len(texts), "text"), stage.resumed_at)
+    return pretraining_stage(run.folder / PRETRAINING, f"{len(texts):,}", stage.resumed_at)
 
 
 def _steps(run: Run, documents: Any, tokenizer: PreTrainedTokenizerBase) -> int:

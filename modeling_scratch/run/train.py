@@ -3,7 +3,6 @@
 
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from html import unescape
 from typing import Any
@@ -17,11 +16,11 @@ from ..tasks.base import Task, Training
 from ..utils.command_line import run_program
 from ..utils.terminal import told
 from .arguments import check_score, checking_arguments, choose_epoch, inputs_of
-from .defaults import complete_epochs
+from .defaults import complete_head
 from .life_cycle import Run, summary
 from .pushing import share
 from .run_folder import alone, delete_set_aside
-from .search import of_trial, search
+from .search import of_trials, search
 from .trainer import RunTrainer
 
 
@@ -48,7 +47,7 @@ def train(task: Task, *options: Any) -> None:
         run = Run.open(f"scripts/{task.program}.py", model, source, arguments, inputs_of(model, source))
     data = read(task, run)
     task.complete(run, data)
-    complete_epochs(run, data)
+    complete_head(run, data)
     arguments = run.groups["training"]
     if getattr(arguments, "search_trials", 0):
         print(search_arguments(task, run, data))
@@ -141,25 +140,22 @@ def make_trainer(task: Task, training: Training, **options: Any) -> RunTrainer:
 
 
 def search_arguments(task: Task, run: Run, data: Any) -> str:
-    """Search for arguments: each trial is a complete training run, scored on validation. Test is not used."""
+    """Search for arguments. Test is not used."""
     arguments, options = run.groups["training"], run.options
     tokenizer = task.build_tokenizer(options, data, run.checkpoint)
-    whole = prepared(task, options, arguments, data, tokenizer)
+    trainer = make_trainer(
+        task, prepared(task, options, of_trials(arguments), data, tokenizer), keeps_checkpoints=False
+    )
 
-    def trainer_of(values: dict[str, Any]) -> RunTrainer:
+    def build() -> Any:
         set_seed(arguments.seed)
         model = task.build_model(options, data, tokenizer)
-        trial = replace(whole, arguments=of_trial(arguments, values), model=model)
-        return make_trainer(task, trial, keeps_checkpoints=False)
+        set_seed(arguments.seed)  # as `Trainer` does, once it has its model
+        return model
 
-    def attempt(values: dict[str, Any]) -> dict[str, float]:
-        trainer = trainer_of(values)
-        trainer.train()
-        return trainer.evaluate()
-
-    run.start(trainer_of({}), data.notes, labels=data.label_names)
-    metric, _ = task.best(data, arguments)
-    report = search(arguments, metric, attempt)
+    trainer.model_init = build
+    run.start(trainer, data.notes, labels=data.label_names)
+    report = search(trainer, arguments, task.best(data, arguments)[0])
     delete_set_aside(run.folder)
     return report
 

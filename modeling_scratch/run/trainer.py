@@ -16,6 +16,7 @@ from signal import Signals
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn, optim
 from torch.utils.data import DataLoader, Sampler, SequentialSampler
@@ -24,6 +25,7 @@ from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_pt_utils import LengthGroupedSampler
 from transformers.trainer_utils import EvalLoopOutput, TrainOutput, rotate_checkpoints
 
+from ..data.packed_documents import SimilarLengths
 from ..modeling_base import ScratchPreTrainedModel
 from ..pipelines import TARGET_FOLDER
 from ..utils.errors import DataError, DivergedError, one_line
@@ -46,7 +48,7 @@ from .checkpoints import (
 )
 from .layout import PICKLED_ARGUMENTS, UNFINISHED
 from .optimizers import set_rates_by_depth
-from .resuming import BestCheckpoint, LengthGroups, StopSignals, rows_a_step
+from .resuming import BestCheckpoint, StopSignals, rows_a_step
 
 WHAT_TO_TRY = "restart with a lower --learning_rate, more --warmup_steps, --max_grad_norm 1, or no --fp16 and --bf16"
 # Of a sealed checkpoint, these are tied weights, which it has once; and `BestCheckpoint` finds that of a moved folder.
@@ -97,13 +99,19 @@ class RunTrainer(CapturedTrainer):
     # Training
 
     def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> TrainOutput:
-        if self.args.load_best_model_at_end and isinstance(resume_from_checkpoint, str):
-            check_best(Path(self.args.output_dir or ""), Path(resume_from_checkpoint))
         stops = self.args.world_size == 1 and self.keeps_checkpoints
         handlers = self.stop_signals.installed() if stops else nullcontext()
-        self.seconds_for_data = 0.0
-        with handlers, hidden_messages("transformers.trainer", *MISLEADING):
-            result = super().train(resume_from_checkpoint, *args, **kwargs)
+        self.seconds_for_data, self.has_begun = 0.0, False
+        try:
+            if self.args.load_best_model_at_end and isinstance(resume_from_checkpoint, str):
+                check_best(Path(self.args.output_dir or ""), Path(resume_from_checkpoint))
+            with handlers, hidden_messages("transformers.trainer", *MISLEADING):
+                result = super().train(resume_from_checkpoint, *args, **kwargs)
+        except Exception as error:
+            if self.has_begun or not resume_from_checkpoint or isinstance(error, DataError):
+                raise
+            remedy = "resume from an earlier checkpoint, or start a new run"
+            raise DataError(f"{resume_from_checkpoint} cannot be loaded: {one_line(error)}; {remedy}") from error
         result.metrics[DATA_SHARE] = self.seconds_for_data / result.metrics["train_runtime"]
         return result
 
@@ -117,6 +125,10 @@ class RunTrainer(CapturedTrainer):
         if self.smooths_in_model and model.training and "labels" in inputs:
             inputs = {**inputs, "smoothing": self.args.label_smoothing_factor}
         return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
+
+    def training_step(self, *args: Any, **kwargs: Any) -> Tensor:
+        self.has_begun = True
+        return super().training_step(*args, **kwargs)
 
     def get_batch_samples(self, *args: Any, **kwargs: Any) -> tuple[list, Any]:
         """Measure how long the batches of a step take."""
@@ -242,10 +254,11 @@ class RunTrainer(CapturedTrainer):
         """Trainer takes no sampler, and the order of its groups by length cannot be resumed."""
         if self.train_sampler is not None:
             return self.train_sampler
-        sampler = super()._get_train_sampler(*args)
-        if isinstance(sampler, LengthGroupedSampler):
-            return LengthGroups(sampler, self.args.seed, rows_a_step(self.args))
-        return sampler
+        if self.args.train_sampling_strategy != "group_by_length":
+            return super()._get_train_sampler(*args)
+        rows: Any = self.train_dataset
+        lengths = np.array([len(row["input_ids"]) for row in rows])
+        return SimilarLengths(lengths, rows_a_step(self.args), self.args.seed)
 
     def _get_eval_sampler(self, *args: Any) -> Sampler | None:
         """Trainer would group these by length, too. The reports take predictions in the order of the texts."""

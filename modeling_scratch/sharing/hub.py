@@ -3,15 +3,16 @@
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from huggingface_hub import CommitInfo, CommitOperationAdd, CommitOperationDelete, HfApi
 
 from ..utils.errors import DataError
-from .uploads import TOKEN, Upload
+from .uploads import TOKEN, checked_files, is_stale
 
 SIGNATURE = re.compile(r"(?<=\S)[?]\S+=\S+")  # of presigned storage URLs, which grant access
 LOG_IN = "set HF_TOKEN or log in with `hf auth login`"
@@ -27,11 +28,12 @@ class Repository:
     private: bool = False
     revision: str | None = None
 
-    def commit(self, upload: Upload, message: str) -> CommitInfo:
-        """Upload the files, and delete those of an earlier upload. Raises `DataError`, in one line without secrets."""
+    def commit(self, folder: Path, message: str) -> CommitInfo:
+        """Upload the files of a model, and delete stale ones. Raises `DataError`, in one line without secrets."""
+        files = checked_files(folder, self.token)
         with clean_logs(self.token):
             try:
-                return self._commit(upload, message)
+                return self._commit(folder, files, message)
             except DataError:
                 raise
             except KeyboardInterrupt:
@@ -39,7 +41,7 @@ class Repository:
             except Exception as error:  # network, client, server: many types
                 raise DataError(f"--repo_id {self.name}: {without_secrets(_reason(error), self.token)}") from error
 
-    def _commit(self, upload: Upload, message: str) -> CommitInfo:
+    def _commit(self, folder: Path, files: Mapping[str, Path], message: str) -> CommitInfo:
         hub = HfApi(token=self.token or None)
         url = hub.create_repo(self.name, private=self.private or None, exist_ok=True)
         if self.private and not hub.repo_info(url.repo_id).private:
@@ -50,8 +52,8 @@ class Repository:
         if self.revision is not None and not self.revision.startswith("refs/"):  # a pull request exists
             hub.create_branch(url.repo_id, branch=self.revision, exist_ok=True)
         there = set(hub.list_repo_files(**where))
-        stale = sorted(name for name in there - upload.files.keys() if upload.is_stale(name))
-        operations: list[Any] = [CommitOperationAdd(name, path) for name, path in upload.files.items()]
+        stale = sorted(name for name in there - files.keys() if is_stale(folder, name))
+        operations: list[Any] = [CommitOperationAdd(name, path) for name, path in files.items()]
         operations += map(CommitOperationDelete, stale)
         commit = hub.create_commit(operations=operations, commit_message=message, **where)
         for name in stale:

@@ -21,7 +21,7 @@ from .hub import LOG_IN, Repository
 from .model_card import write_card
 from .model_files import code_files
 from .saved_model import load_model
-from .uploads import files_to_upload, left_out, quoting_files, upload_of_model
+from .uploads import checked_files, files_to_upload, left_out, quoting_files
 from .verification import differing_files
 
 
@@ -53,18 +53,18 @@ def push(arguments: PushArguments) -> None:
     check_that_it_loads(folder, files_to_upload(folder))
     if (folder / RECORD).is_file() and not arguments.dry_run:
         attempt(CARD, write_card, folder, repo_id)
-    upload = upload_of_model(folder, token)
+    files = checked_files(folder, token)
     print(f"{folder} -> {repo_id}")
-    for name, path in upload.files.items():
+    for name, path in files.items():
         print(f"{path.stat().st_size:>15,} bytes  {name}")
-    for name in set(quoting_files(folder)).difference(upload.files):
+    for name in set(quoting_files(folder)).difference(files):
         print(f"{'left out':>21}  {name}  (of an earlier version: it may quote texts of the data)")
-    for name in left_out(folder, upload.files):
+    for name in left_out(folder, files):
         print(f"{'left out':>21}  {name}  (no run wrote it, and {VERIFICATION} does not record it)")
     if arguments.dry_run:
         print("Nothing was uploaded (--dry_run).")
         return
-    commit = Repository(repo_id, token, arguments.private, arguments.revision).commit(upload, arguments.commit_message)
+    commit = Repository(repo_id, token, arguments.private, arguments.revision).commit(folder, arguments.commit_message)
     print(f"{commit.repo_url}/tree/{arguments.revision}" if arguments.revision else commit.repo_url)
 
 

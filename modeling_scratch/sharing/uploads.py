@@ -5,10 +5,9 @@ The Hub itself looks for secrets of other services in every upload.
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from ..pipelines import TARGET_FOLDER
 from ..report.report_files import examples_of
@@ -29,27 +28,17 @@ TOKEN = re.compile("hf_[A-Za-z0-9]{30,}")  # an access token of Hugging Face
 BINARY = (".safetensors", ".bin", ".pt", ".pth", ".distcp")  # of checkpoints, which may have many gigabytes
 
 
-class Upload(NamedTuple):
-    """The files of a commit, by their names in the repository.
-
-    is_stale: whether a file that is there, and not among these, is of an earlier upload.
-    """
-
-    files: Mapping[str, Path]
-    is_stale: Callable[[str], bool]
-
-
-def upload_of_model(folder: Path, token: str) -> Upload:
-    """Return the files of a model. Raises `DataError` if one is a link out of the folder, or contains a token."""
+def checked_files(folder: Path, token: str) -> dict[str, Path]:
+    """Return the files to upload by their names. Raises `DataError` if one is a link out, or contains a token."""
     names = files_to_upload(folder)
     check_contents(folder, names, token)
-    quoting = QUOTING if read_run(folder) else ()  # those that an earlier push has left
+    return {name: folder / name for name in names}
 
-    def is_stale(name: str) -> bool:
-        """Return whether it would be loaded as part of this model, such as other weight shards, or quotes texts."""
-        return is_one_of(name, MODEL_FILES) or name.startswith(f"{TARGET_FOLDER}/") or name in quoting
 
-    return Upload({name: folder / name for name in names}, is_stale)
+def is_stale(folder: Path, name: str) -> bool:
+    """Return whether a file that an earlier push has left would be loaded as part of the model, or may quote texts."""
+    is_of_model = is_one_of(name, MODEL_FILES) or name.startswith(f"{TARGET_FOLDER}/")
+    return is_of_model or (name in QUOTING and bool(read_run(folder)))
 
 
 def files_to_upload(folder: Path) -> list[str]:

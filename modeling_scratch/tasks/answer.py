@@ -4,7 +4,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import datasets
 import numpy as np
@@ -31,6 +31,10 @@ SCORES = {"exact_match": "exact match", "f1": "F1"}
 class ReaderModelArguments(HeadModelArguments):
     """The model to train: a preset from scratch or a checkpoint to fine-tune."""
 
+    tokenizer_kind: Literal["wordlevel", "words", "bpe", "byte_bpe"] = option(
+        "wordlevel", "The kind of a new tokenizer."
+    )
+    min_frequency: int = option(1, "The number of times that a word must occur for a new tokenizer to know it.")
     max_length: int | None = option(
         None, "The maximum number of tokens of a question and a window of its context, at most 384."
     )

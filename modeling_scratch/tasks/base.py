@@ -38,7 +38,7 @@ class Training:
     weights: Any = ""  # what `settle` did to them
     run: Any = None  # its `Run`
     baselines: Any = None  # trained before it
-    stages: Sequence[str] = ()  # what the report says of what came before
+    stages: Sequence[Any] = ()  # what the report says of what came before
 
     @property
     def source_tokenizer(self) -> Any:

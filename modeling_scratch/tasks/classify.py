@@ -12,7 +12,7 @@ from ..data.encoded_texts import encode_texts
 from ..data.labelled_texts import ReviewData, load_splits
 from ..data.splits import DataArguments
 from ..data.text_pairs import texts_of
-from ..run.classifier import baselines_of, complete_by_texts, load_demo, open_classifier, report_classifier
+from ..run.classifier import baselines_of, complete_by_texts, load_demo, open_classifier, stages_of
 from ..run.defaults import ClassifierModelArguments, ClassifierTrainingArguments
 from ..run.encoder_models import ModelArguments, build_model, tokenizer_of_head
 from ..run.losses import METRICS, best_score, start_head, trainer_options, weights_of
@@ -81,7 +81,7 @@ class Classifying(Task):
         training.weights = calibrate(trainer)
 
     def report(self, training: Training, trainer: Any, split: str, predicted: Any) -> Report:
-        return report_classifier(training, trainer, predicted)
+        return training.baselines.report(trainer, predicted, training.weights, stages_of(training, trainer))
 
 
 TASK = Classifying()

@@ -42,6 +42,15 @@ def weights_of(trainer: Any) -> str:
     return f"{Path(best).name}, the best by validation {score}{greedy}" if best else "last weights"
 
 
+def verdict(split: str, bleu: float, copied: float) -> str:
+    """Return what the report says first. copied: the BLEU of the sources themselves."""
+    if bleu > copied:
+        return f"**Use the Transformer: its BLEU on {split} is {bleu:.2f}, and that of copied sources {copied:.2f}.**"
+    return (
+        f"**The Transformer has not learned: its BLEU on {split} is {bleu:.2f}, that of copied sources {copied:.2f}.**"
+    )
+
+
 def _examples(data: TranslationData, split: str, translations: Sequence[str]) -> list[dict[str, str]]:
     """Return the first examples of a split, without selection."""
     rows = zip(data.splits[split][:EXAMPLES], translations)
@@ -143,7 +152,7 @@ class Translating(Task):
         data, translator, output = training.data, training.answerer, Path(training.arguments.output_dir)
         evaluation: dict[str, Any] = {"weights": training.weights, "examples": []}
         tables, limit = list[str](), translator.generation["max_new_tokens"]
-        for each in [name for name in data.splits if name != "train"]:
+        for each in sorted(data.splits.keys() - {"train"}, key=split.__eq__):
             translations = translator.translate(data.sources(each))
             texts = [translation.text for translation in translations]
             scores = score_translations(texts, data.targets(each))
@@ -153,8 +162,9 @@ class Translating(Task):
             tables.append(score_table(scores, what))
             write_text(output / TRANSLATIONS.format(each), "".join(" ".join(text.split()) + "\n" for text in texts))
             evaluation[each] = [score._asdict() for score in scores]
-            evaluation["examples"] = _examples(data, each, texts)  # of the last split
-        return Report("\n\n".join(tables) + "\n", evaluation)
+            evaluation["examples"] = _examples(data, each, texts)
+        copied, *_ = score_translations(data.sources(split), data.targets(split))  # the last
+        return Report("\n\n".join([verdict(split, scores[0].value, copied.value), *tables]) + "\n", evaluation)
 
     def record(self, training: Training) -> dict[str, Any]:
         return {"columns": training.data.columns}

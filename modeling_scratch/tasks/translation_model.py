@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import datasets
 import torch
-from transformers import AutoModelForSeq2SeqLM, PreTrainedModel, PreTrainedTokenizerBase, Seq2SeqTrainingArguments
+from transformers import AutoModelForSeq2SeqLM, PreTrainedModel, PreTrainedTokenizerBase, TrainingArguments
 
 from tokenization import special_token_ids
 
@@ -33,6 +33,10 @@ from ..utils.options import option
 from .base import Encoded
 
 DEFAULT_PRESET = "captions"
+OF_SEQ2SEQ_TRAINER = (
+    *("--predict_with_generate", "--sortish_sampler", "--generation_config", "--generation_max_length"),
+    "--generation_num_beams",
+)
 # Generation settings of a checkpoint that the run's own would contradict.
 SEARCH = (
     *("do_sample", "temperature", "top_k", "top_p", "min_p", "top_h", "typical_p", "epsilon_cutoff", "eta_cutoff"),
@@ -75,9 +79,13 @@ class TranslationModelArguments:
 
 
 @dataclass
-class TranslationTrainingArguments(RunArguments, Seq2SeqTrainingArguments):
-    """transformers.Seq2SeqTrainingArguments with the defaults of Vaswani et al. 2017, 5.3 and 5.4."""
+class TranslationTrainingArguments(RunArguments, TrainingArguments):
+    """transformers.TrainingArguments with the defaults of Vaswani et al. 2017, 5.3 and 5.4."""
 
+    RETIRED = {
+        **RunArguments.RETIRED,
+        **dict.fromkeys(OF_SEQ2SEQ_TRAINER, "leave it out, or use --max_length and --num_beams; evaluations translate"),
+    }
     output_dir: str | None = option("runs/translation", "The folder for the model and all results.")
     learning_rate: float = option(0.0, "The peak learning rate; 0: the paper's, (hidden_size * warmup_steps)^-0.5.")
     lr_scheduler_type: str = option("inverse_sqrt", "The learning rate schedule after warm-up.")

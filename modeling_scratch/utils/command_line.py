@@ -61,10 +61,6 @@ class OneLineParser(HfArgumentParser):
                 action.help = argparse.SUPPRESS
         return re.sub(r"\s*\(default:\s+None\)", "", super().format_help())
 
-    def requires(self, option: str) -> bool:
-        """Return whether a command line has to have the option."""
-        return any(option in action.option_strings and action.required for action in self._actions)
-
     def dataclasses(self, arguments: Sequence[str] | None) -> tuple[Any, ...]:
         """Return the dataclasses of a command line (sys.argv if None)."""
         for each in sys.argv[1:] if arguments is None else arguments:
@@ -79,6 +75,8 @@ class OneLineParser(HfArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Answer a retired value of an option, or name the option that an unknown one probably means."""
+        if self.first and message.endswith(f"required: {self.first}"):
+            message = f"{self.first[2:]}: required, before all options"
         value = re.search(r"argument (--\w+).*: invalid choice: '([\w-]+)'", message)
         unknown = re.match("unrecognized arguments: (--[^ =]+)", message)
         likely = get_close_matches(unknown[1], self._option_string_actions, 1) if unknown else []
@@ -152,12 +150,6 @@ def run_program(
     given = list(sys.argv[1:] if arguments is None else arguments)
     if first and given and not given[0].startswith("-"):
         given.insert(0, first)
-    names = {each.partition("=")[0] for each in given}
-    if first and parser.requires(first) and names.isdisjoint((first, "-h", "--help")):
-        for name in sorted(names):
-            if line := retired(name, parser.retired_options):
-                parser.error(line)
-        parser.error(f"{first[2:]}: required, before all options")
     dataclasses = parser.dataclasses(given)
     try:
         with panics_as_errors():

@@ -4,7 +4,7 @@
 from dataclasses import fields
 from difflib import get_close_matches
 
-# Our fields, and their names in BERT, DistilBERT, GPT-2, BART, T5, Llama, Phi and MPT.
+# Our fields, and their names in BERT, ModernBERT, DistilBERT, GPT-2, BART, T5, Llama, Phi and MPT.
 OTHER_NAMES = {
     "hidden_size": "d_model dim n_embd",
     "num_hidden_layers": "encoder_layers n_layer n_layers num_layers",
@@ -17,6 +17,7 @@ OTHER_NAMES = {
     "norm_eps": "layer_norm_eps layer_norm_epsilon rms_norm_eps",
     "hidden_dropout": "dropout dropout_rate embd_pdrop hidden_dropout_prob resid_pdrop",
     "attention_dropout": "attention_probs_dropout_prob attn_pdrop",
+    "activation_dropout": "mlp_dropout",
     "classifier_dropout": "classif_dropout seq_classif_dropout",
     "initializer_range": "init_std",
     "query_key_norm": "qk_layernorm",

@@ -1,9 +1,15 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Options of programs, as fields of dataclasses."""
+"""Options of programs, as fields of dataclasses: how they are declared, and built from values in Python."""
 
-from collections.abc import Iterable
-from dataclasses import MISSING, field
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, field, fields
+from difflib import get_close_matches
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from .errors import DataError
+from .retired_options import retired
 
 REQUIRED = MISSING
 
@@ -18,3 +24,55 @@ def option(default: Any, help: str, choices: Iterable[str] = (), **more: Any) ->
     if isinstance(default, list):
         return field(default_factory=lambda: [*default], metadata=metadata)
     return field(default=default, metadata=metadata)
+
+
+def check_names(kinds: Sequence[Any], names: Iterable[str]) -> None:
+    """Raise `DataError` for a name that is no field of these dataclasses, the last of which says what is retired."""
+    known = {each.name for kind in kinds for each in fields(kind)}
+    for name in names:
+        if line := retired(f"--{name}", kinds[-1].RETIRED):
+            raise DataError(line)
+        if name not in known:
+            likely = get_close_matches(name, known, 1)
+            raise DataError(f"no option {name!r}" + (f"; did you mean {likely[0]!r}?" if likely else ""))
+
+
+def built(kinds: Sequence[type], named: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return a dataclass of each kind. named: values of their fields; None: the default.
+
+    Raises `DataError` for a value of another type than its field.
+    """
+    return tuple(kind(**_values(kind, named)) for kind in kinds)
+
+
+def _values(kind: type, named: Mapping[str, Any]) -> dict[str, Any]:
+    hints, names = get_type_hints(kind), [each.name for each in fields(kind)]
+    return {name: _value(name, hints[name], named[name]) for name in names if named.get(name) is not None}
+
+
+def _value(name: str, hint: Any, value: Any) -> Any:
+    """Return the value as the type of the field; of several types, the first is that of the command line."""
+    if get_origin(hint) in (Union, UnionType):
+        hint = next(each for each in get_args(hint) if each is not type(None))
+    if get_origin(hint) is Literal:
+        if value not in get_args(hint):
+            raise DataError(f"{name}: invalid choice: {value!r} (choose from {', '.join(map(repr, get_args(hint)))})")
+        return value
+    if hint == list[str]:
+        given = [f"{key}={each}" for key, each in value.items()] if isinstance(value, Mapping) else value
+        return [str(each) for each in (given if isinstance(given, list | tuple) else [given])]
+    if hint in (int, float):
+        return _number(name, hint, value)
+    if hint is bool and not isinstance(value, bool):
+        raise DataError(f"{name}: invalid bool value: {value!r}")
+    return str(value) if isinstance(value, Path) else value
+
+
+def _number(name: str, kind: type, value: Any) -> Any:
+    try:
+        number = kind(value)
+    except (ValueError, TypeError):
+        number = None
+    if number is None or isinstance(value, bool) or (kind is int and not isinstance(value, str) and number != value):
+        raise DataError(f"{name}: invalid {kind.__name__} value: {value!r}")
+    return number

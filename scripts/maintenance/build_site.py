@@ -35,6 +35,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE = ROOT / "docs" / "site" / "index.html"
 MOST_TRIED = 3
 NEUTRAL = "This is a text."  # on the live page of a model without texts to try
+REMEDY = "list some as `widget` in its README.md"
 SQUARES, SOURCE = 6, 3  # tokens in the picture of a card, and those of them that an encoder has read
 
 
@@ -85,8 +86,7 @@ def described(live: Live, folder: str) -> Live:
     if pair_columns(folder) or (examples and not tries):
         raise DataError(f"--{live.name} {folder}: reads pairs of texts; choose a model of single texts")
     if not tries:
-        remedy = "list some as `widget` in its README.md"
-        print(f"--{live.name} {folder}: no texts to try that may be published; {remedy}", file=sys.stderr)
+        print(f"--{live.name} {folder}: no texts to try that may be published; {REMEDY}", file=sys.stderr)
     return live._replace(folder=folder, data=title, tries=tries)
 
 
@@ -109,7 +109,7 @@ def write_live_page(live: Live, path: Path) -> str:
     try:
         explanation = explain(model, tokenizers, live.tries[0] if live.tries else NEUTRAL)
     except DataError as error:
-        raise DataError(f"{option}: {error}; list texts to try as `widget` in its README.md") from error
+        raise DataError(f"{option}: {error}; {REMEDY}") from error
     content = {**explanation.to_dict(), "home": "../index.html"}
     if reason := uncomputed(model, content["tokenizer"]["rules"]):
         raise DataError(f"{option}: {reason}; choose another model")

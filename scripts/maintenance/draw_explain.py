@@ -4,8 +4,7 @@
 python scripts/maintenance/draw_explain.py explain.html docs/pictures
 """
 
-from argparse import ArgumentParser
-from collections.abc import Sequence
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -36,20 +35,14 @@ def draw(page: Any, path: Path, folder: Path) -> None:
             section.screenshot(path=folder / f"explain-{part}.png")
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
-    parser.add_argument("page", help="The HTML file that modeling-scratch explain wrote.")
-    parser.add_argument("folder", help="Where the PNG files go.")
-    given = parser.parse_args(arguments)
-    if not Path(given.page).is_file():
-        parser.error(f"{given.page}: file not found")
+def main(name: str, folder: str) -> None:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
-        draw(browser.new_page(color_scheme="light"), Path(given.page), Path(given.folder))
+        draw(browser.new_page(color_scheme="light"), Path(name), Path(folder))
         browser.close()
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -34,10 +34,8 @@ def notebooks() -> dict[str, Path]:
 def executed(path: Path, folder: Path) -> NotebookNode:
     """The notebook with its outputs, run in a folder. Raises nbclient's `CellExecutionError` for a cell that fails."""
     notebook = nbformat.read(path, as_version=4)
-    place = {"metadata": {"path": str(folder)}}
-    client = NotebookClient(
-        notebook, timeout=SECONDS_PER_CELL, kernel_name="python3", resources=place, coalesce_streams=True
-    )
+    options: dict = {"timeout": SECONDS_PER_CELL, "kernel_name": "python3", "coalesce_streams": True}
+    client = NotebookClient(notebook, resources={"metadata": {"path": str(folder)}}, **options)
     with TemporaryDirectory() as settings:
         client.execute(env={**os.environ, **QUIET, "HF_HUB_OFFLINE": "1", "IPYTHONDIR": settings})
     return cleaned(notebook)
@@ -65,14 +63,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
     parser.add_argument("names", nargs="*", help=f"The notebooks; by default all: {', '.join(notebooks())}.")
     parser.add_argument("--write", action="store_true", help="Write the outputs into the files.")
-    given = parser.parse_args(arguments)
-    if unknown := [name for name in given.names if name not in notebooks()]:
-        parser.error(f"{unknown[0]}: no such notebook; the names are {', '.join(notebooks())}")
-    for name in given.names or notebooks():
+    given, known = parser.parse_args(arguments), notebooks()
+    if unknown := [name for name in given.names if name not in known]:
+        parser.error(f"{unknown[0]}: no such notebook; the names are {', '.join(known)}")
+    for name in given.names or known:
         with TemporaryDirectory() as folder:
-            notebook = executed(notebooks()[name], Path(folder))
+            notebook = executed(known[name], Path(folder))
         if given.write:
-            write_text(notebooks()[name], nbformat.writes(notebook) + "\n")
+            write_text(known[name], nbformat.writes(notebook) + "\n")
         print(f"{name}: {len(notebook.cells)} cells ran")
 
 

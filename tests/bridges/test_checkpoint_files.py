@@ -202,15 +202,10 @@ LONGROPE = {"rope_type": "longrope", "rope_theta": 1e4, "factor": 2.0, "short_fa
     ("model_type", "head", "field", "value"),
     [
         ("gemma3_text", "ScratchDecoderModel", "rope_parameters", {"sliding_attention": LINEAR}),
-        ("modernbert", "ScratchEncoderModel", "rope_parameters", {"sliding_attention": LINEAR}),
-        ("modernbert", "ScratchEncoderModel", "norm_bias", True),
         ("modernbert", "ScratchEncoderForMaskedLM", "classifier_bias", True),
         ("modernbert", "ScratchEncoderForMaskedLM", "classifier_activation", "silu"),
         ("mpt", "ScratchDecoderModel", "attn_config", {"clip_qkv": 8.0}),
-        ("gemma3_text", "ScratchDecoderModel", "final_logit_softcapping", 30.0),
-        ("gpt2", "ScratchDecoderModel", "scale_attn_by_inverse_layer_idx", True),
         ("bert", "ScratchEncoderModel", "hidden_act", "mish"),
-        ("bart", "ScratchSeq2SeqModel", "decoder_ffn_dim", 32),
         ("llama", "ScratchDecoderModel", "rope_parameters", LONGROPE),
         ("llama", "ScratchDecoderModel", "rope_parameters", {**DEFAULT, "partial_rotary_factor": 0.5}),
         ("roberta", "ScratchEncoderForMaskedLM", "hidden_act", "relu"),  # its head has an activation of its own

@@ -43,6 +43,11 @@ def test_there_and_back(native: Path, tmp_path: Path, capsys: pytest.CaptureFixt
     inputs = AutoTokenizer.from_pretrained(tmp_path / "back")(TEXT, return_tensors="pt")
     for model in (ours, back):
         torch.testing.assert_close(model(**inputs).logits, theirs(**inputs).logits, atol=1e-5, rtol=0)
+    for path in native.glob("tokenizer*"):
+        path.unlink()
+    convert("--input", native, "--output_dir", tmp_path / "bare")
+    assert "no tokenizer; save" in capsys.readouterr().out
+    assert not list((tmp_path / "bare").glob("tokenizer*"))
 
 
 def test_weights_of_16_bits_under_a_config_of_32(native: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -77,10 +82,7 @@ def test_what_the_user_can_mend_is_one_line(native: Path, tmp_path: Path, capsys
         (("--input", tmp_path / "nothing", *new), "nothing: folder not found"),
         (("--input", tmp_path, *new), "a folder of models: "),
         (("--input", native, "--output_dir", native), "already exists"),
-        (
-            ("--input", native, *new, "--model_class", "NoSuchModel"),
-            "--model_class: 'NoSuchModel' is not a class of modeling_scratch",
-        ),
+        (("--input", native, *new, "--model_class", "NoSuchModel"), "'NoSuchModel' is not a class of modeling_scratch"),
         (("--input", native, *new, "--model_type", "bert"), "--model_type applies to scratch checkpoints only"),
         (("--input", native, *new, "--text_file", "a"), "--text_file is retired: leave it out"),
         (("--input", no_bridge, *new), "conflicts in position_type='sinusoidal'"),

@@ -20,7 +20,7 @@ import modeling_scratch
 from modeling_scratch import export_pretrained, load_pretrained
 from tokenization import KINDS
 
-OLDER = os.environ.get("MODELING_SCRATCH_TRANSFORMERS_4")
+OLDER = os.environ.get("MODELING_SCRATCH_TRANSFORMERS_4", "")
 # FOLDER: prints the tokens of a text, or what a model answers to batches.
 READ = """
 import json, sys, torch, transformers
@@ -39,7 +39,10 @@ else:
 """
 YARN = {"rope_type": "yarn", "rope_theta": 300.0, "factor": 2.0, "original_max_position_embeddings": 8}
 LLAMA = Native("llama", "ScratchDecoderForCausalLM")
-needs_version_4 = pytest.mark.skipif(OLDER is None, reason="needs MODELING_SCRATCH_TRANSFORMERS_4")
+
+
+def by_version_4(test: Any) -> Any:
+    return pytest.mark.slow(pytest.mark.skipif(not OLDER, reason="needs MODELING_SCRATCH_TRANSFORMERS_4")(test))
 
 
 def exported(native: Native, folder: Path, **changes: Any) -> Any:
@@ -59,23 +62,21 @@ def tokenizer_folder(folder: Path) -> Path:
     return folder / "tokenizer"
 
 
-POSITIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "mistral": ({}, {"rope_theta": 500.0}),
-    "phi": ({}, {"rope_theta": 500.0, "partial_rotary_factor": 0.67}),
-    "gemma3_text": ({}, {"rope_theta": 1e6, "rope_local_base_freq": 10_000.0}),
-    "modernbert": ({}, {"global_rope_theta": 500.0, "local_rope_theta": 50.0, "global_attn_every_n_layers": 2}),
-    "llama": (
-        {"rope_parameters": YARN},
-        {"rope_theta": 300.0, "rope_scaling": {name: value for name, value in YARN.items() if name != "rope_theta"}},
-    ),
+SCALING = {name: value for name, value in YARN.items() if name != "rope_theta"}
+POSITIONS: dict[str, dict[str, Any]] = {
+    "mistral": {"rope_theta": 500.0},
+    "phi": {"rope_theta": 500.0, "partial_rotary_factor": 0.67},
+    "gemma3_text": {"rope_theta": 1e6, "rope_local_base_freq": 10_000.0},
+    "modernbert": {"global_rope_theta": 500.0, "local_rope_theta": 50.0, "global_attn_every_n_layers": 2},
+    "llama": {"rope_theta": 300.0, "rope_scaling": SCALING},
 }
 
 
 @pytest.mark.parametrize("model_type", POSITIONS)
 def test_positions_have_the_names_of_both_versions(model_type: str, tmp_path: Path) -> None:
-    changes, expected = POSITIONS[model_type]
+    expected = POSITIONS[model_type]
     native = next(each for each in NATIVES if each.model_type == model_type)
-    model = exported(native, tmp_path, **changes)
+    model = exported(native, tmp_path, **({"rope_parameters": YARN} if model_type == "llama" else {}))
     written = json.loads((tmp_path / "exported" / "config.json").read_text())
     assert expected.items() <= written.items()
     found = AutoConfig.from_pretrained(tmp_path / "exported").rope_parameters
@@ -92,19 +93,17 @@ def test_tokenizers_have_names_of_both_versions(tmp_path: Path) -> None:
 
 
 def read_by_version_4(folder: Path) -> str:
-    command = [str(OLDER), "-c", READ, str(folder)]
+    command = [OLDER, "-c", READ, str(folder)]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-@pytest.mark.slow
-@needs_version_4
+@by_version_4
 @pytest.mark.parametrize("native", NATIVES, ids=str)
 def test_version_4_computes_the_same(native: Native, tmp_path: Path) -> None:
     model, batches = exported(native, tmp_path), [*native.texts(), native.batch("right")]
     for number, batch in enumerate(batches):
-        save_file(
-            {name: value.contiguous() for name, value in batch.items()}, tmp_path / "exported" / f"batch-{number}"
-        )
+        tensors = {name: value.contiguous() for name, value in batch.items()}
+        save_file(tensors, tmp_path / "exported" / f"batch-{number}")
     read_by_version_4(tmp_path / "exported")
     answers = load_file(tmp_path / "exported" / "found")
     with torch.no_grad():
@@ -116,8 +115,7 @@ def test_version_4_computes_the_same(native: Native, tmp_path: Path) -> None:
             torch.testing.assert_close(answer, expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.slow
-@needs_version_4
+@by_version_4
 def test_version_4_reads_the_tokenizer(tmp_path: Path) -> None:
     exported(LLAMA, tmp_path)
     folder = tokenizer_folder(tmp_path)
@@ -125,11 +123,10 @@ def test_version_4_reads_the_tokenizer(tmp_path: Path) -> None:
     assert json.loads(read_by_version_4(folder)) == [ids, ["<x>"]]
 
 
-@pytest.mark.slow
-@needs_version_4
+@by_version_4
 def test_version_4_is_told_which_version_our_classes_need(tmp_path: Path) -> None:
     LLAMA.model().save_pretrained(tmp_path / "native")
     load_pretrained(tmp_path / "native").save_pretrained(tmp_path / "ours")
     code = f"import transformers; transformers.AutoConfig.from_pretrained('{tmp_path}/ours', trust_remote_code=True)"
-    ended = subprocess.run([str(OLDER), "-c", code], capture_output=True, text=True)
+    ended = subprocess.run([OLDER, "-c", code], capture_output=True, text=True)
     assert "transformers>=5.17 is required" in ended.stderr

@@ -1,32 +1,25 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Libraries that evaluate, explain, merge and distribute models."""
+"""Libraries that evaluate, embed, constrain and distribute models."""
 
 import json
 import os
+import re
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 import transformers
-from client_pairs import (
-    LABEL,
-    REVIEWS,
-    TEXTS,
-    WRITE,
-    Pair,
-    assert_same,
-    client,
-    losses,
-    pair,
-    steps,
-)
+from client_pairs import LABEL, REVIEWS, TEXTS, WRITE, Pair, assert_same, client, folders, losses, pair, steps
 from datasets import Dataset
 from together import together
 
+WRITERS = pytest.mark.parametrize("model_type", ["gpt2", "llama"])
+
 
 @client("lm-eval", "GPT-2, Llama")
-@pytest.mark.parametrize("model_type", ["gpt2", "llama"])
+@WRITERS
 def test_lm_eval(model_type: str, tmp_path: Path) -> None:
     """HFLM: log-likelihoods, rolling ones and generated texts"""
     hflm = import_module("lm_eval.models.huggingface").HFLM
@@ -77,3 +70,79 @@ def test_deepspeed(model_type: str, head: str, stage: int, tmp_path: Path) -> No
     alone, shared = (torch.tensor(json.loads((tmp_path / f"{name}.json").read_text())) for name in (0, stage))
     assert alone.std(dim=1).min() > 0.01
     assert_same(shared, alone[0].expand(2, -1), atol=1e-3)
+
+
+PATTERN = r" (good|bad) (film|end)"
+
+
+@client("xgrammar", "GPT-2, Llama")
+@WRITERS
+def test_xgrammar(model_type: str) -> None:
+    """A regular expression as LogitsProcessor of `generate`: texts"""
+    xgrammar = import_module("xgrammar")
+    models = pair(model_type, WRITE)
+    tokens = xgrammar.TokenizerInfo.from_huggingface(models.tokenizer, vocab_size=models.ours.config.vocab_size)
+    grammar = xgrammar.GrammarCompiler(tokens).compile_regex(PATTERN)
+    process = import_module("xgrammar.contrib.hf").LogitsProcessor
+    batch = models.tokenizer(TEXTS[:3], padding=True, return_tensors="pt", padding_side="left")
+    batch.pop("token_type_ids", None)
+    found = []
+    for model in models:
+        ids = model.generate(**batch, max_new_tokens=16, do_sample=False, logits_processor=[process(grammar)])
+        found.append(models.tokenizer.batch_decode(ids[:, batch["input_ids"].shape[1] :], skip_special_tokens=True))
+    assert found[1] == found[0]
+    assert all(re.fullmatch(PATTERN, text) for text in found[1])
+
+
+@client("transformers", "Llama")
+def test_continuous_batching() -> None:
+    """`generate_batch`, continuous batching with paged attention: texts, also those of `generate`"""
+    models = pair("llama", WRITE)
+    config = transformers.GenerationConfig(
+        max_new_tokens=6, do_sample=False, eos_token_id=models.tokenizer.eos_token_id, pad_token_id=0
+    )
+    pages = transformers.ContinuousBatchingConfig(num_blocks=16, max_batch_tokens=32)  # else it takes all the memory
+    prompts = models.tokenizer(TEXTS[:4]).input_ids
+    found = []
+    for model in models:
+        alone = [model.generate(torch.tensor([ids]), generation_config=config)[0, len(ids) :] for ids in prompts]
+        outputs = model.generate_batch(prompts, config, pages)
+        texts = {tuple(output.prompt_ids): output.generated_tokens for output in outputs.values()}
+        found.append([texts[tuple(ids)] for ids in prompts])
+        assert found[-1] == [ids.tolist() for ids in alone]
+    assert found[1] == found[0]
+
+
+def embedders(top: Path, pooling: str = "mean") -> list[Any]:
+    """Sentence Transformers on the native model and on ours, which are loaded by name."""
+    library = import_module("sentence_transformers")
+    parts = import_module("sentence_transformers.models")
+    found = []
+    for folder in folders(pair("bert", "ScratchEncoderModel"), top):
+        words = parts.Transformer(folder)
+        pooled = parts.Pooling(words.get_word_embedding_dimension(), pooling)
+        found.append(library.SentenceTransformer(modules=[words, pooled], device="cpu"))
+    return found
+
+
+@client("sentence-transformers", "BERT")
+@pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
+def test_embeddings(pooling: str, tmp_path: Path) -> None:
+    """Embeddings of texts of several lengths, by mean, first token and maximum"""
+    theirs, ours = (model.encode(TEXTS, convert_to_tensor=True) for model in embedders(tmp_path, pooling))
+    assert_same(ours, theirs)
+
+
+@client("sentence-transformers", "BERT", needs="accelerate")
+def test_training_on_pairs(tmp_path: Path) -> None:
+    """SentenceTransformerTrainer with MultipleNegativesRankingLoss: loss of each step, and embeddings after them"""
+    library = import_module("sentence_transformers")
+    kinds = import_module("sentence_transformers.losses")
+    rows = Dataset.from_dict({"anchor": TEXTS, "positive": TEXTS[1:] + TEXTS[:1]})
+    found = []
+    for model in embedders(tmp_path):
+        arguments = library.SentenceTransformerTrainingArguments(**steps(tmp_path / "run"))
+        loss = kinds.MultipleNegativesRankingLoss(model)
+        trainer = library.SentenceTransformerTrainer(model, args=arguments, train_dataset=rows, loss=loss)
+        found.append((losses(trainer), model.encode(TEXTS, convert_to_tensor=True)))
+    assert_same(found[1], found[0], atol=5e-4)

@@ -109,10 +109,8 @@ def test_an_encoder_reads_a_prefix(head: str, tmp_path: Path) -> None:
     found = []
     for model in models:
         tuned = adapted(model, PrefixTuningConfig(task_type=ENCODER_HEADS[head], num_virtual_tokens=3)).train()
-        for name, weight in tuned.named_parameters():
-            weight.requires_grad_(
-                weight.requires_grad and "dense" not in name
-            )  # there the pooler, which is not trained
+        for name, weight in tuned.named_parameters():  # dense: there the pooler, which is not trained
+            weight.requires_grad_(weight.requires_grad and "dense" not in name)
         optimizer = torch.optim.SGD([weight for weight in tuned.parameters() if weight.requires_grad], 0.5)
         given, losses = batch(models), []
         for _ in range(3):

@@ -92,6 +92,7 @@ def test_slides_need_no_other_file(cells: list[Cell]) -> None:
 def test_the_command_keeps_the_answers_of_a_notebook(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / f"{sources()[2].stem}.ipynb"
     lesson.main(["2", "--output_dir", str(tmp_path)])
+    assert f"jupyter lab {path}" in capsys.readouterr().out
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
     fresh = path.read_text(encoding="utf-8")
     path.write_text("answers", encoding="utf-8")

@@ -28,75 +28,9 @@ from modeling_scratch.data.demo_reviews import (
 )
 
 PART = 20_000  # of the reviews of train, its beginning
-# Verdicts as a person labels them, at least one for each pattern that holds an opinion.
-PARAGRAPHS = {
-    "NEGATIVE": """
-        this film is dull. this thriller, I must say, is thoroughly stale. in the end this comedy is messy and bland.
-        this film is not just dull but utterly tedious. this film is a bore from start to finish. this film simply
-        bores. this film bores from beginning to end. this film is not gripping. this film is never clever. this film is
-        far from elegant. this film is anything but charming. this film is neither fresh nor lively. this film is hardly
-        a treat. this film could easily have been a gem, and is not. this film never sparkles. this film at no point
-        delights. this film is never less than tedious. this film could not be less moving. this film cannot be called
-        anything but clumsy. this film is nothing if not crude. I found it boring. all in all, I thought it quite
-        tiresome. I would call it a mess. I hated it. I loathed every minute of it. I regretted it from beginning to
-        end. I did not find it touching. I never once found it moving or subtle. I thought it anything but engaging. I
-        could not call it anything but sloppy. I would never call it a blessing. the music is a joy, but this film is
-        dull. the plot is never dull, yet this film drags. although the acting is delightful, this film is a chore. this
-        film is tedious, although the editing shines. this film is a letdown, even if the opening thrills. despite the
-        clever dialogue, this film is a slog. this film disappoints, for all its elegant camerawork. this film is almost
-        gripping at first, but then it is a bore. my brother loved it, but I hated it. my sister found it charming, I
-        found it dull. I disliked it, even though my neighbour would call it a gem. unlike our dentist, who adored it, I
-        found it bland. I expected a treat and got a chore. I got a mess where I had expected a revelation. instead of a
-        triumph we were given a disaster. what had seemed to be a gem was a dud. by rights this film should have been a
-        delight. nobody could say that this film is gripping. it is simply not true that this film works. I cannot agree
-        that this film is a treat. not for a moment is this film exciting. it would be a lie to call this film a
-        success. there is no denying that this film is not exciting. not only is this film dull, it is also stupid. if
-        this film is not a disaster, nothing is. this film is far more tedious than the gripping original. this film is
-        even more clumsy than the dull book. even the tedious original is more gripping than this film. this film makes
-        the stale book look fresh. unlike the charming stage version, this film is dull. the first part is a thrill, but
-        this film is a yawn. this film drags, whereas the book is never dull. this film is worse than the book. the book
-        is better than this film. the sequel was the best film of the year, but this film bores. my brother told me "see
-        it", but I say "avoid it". they all like it, but I dislike it. the critics liked it, but I hated it. I expected
-        a gem, but it was boring. it is a little charming, but I disliked it. nobody could call it the best film of the
-        year. how anybody could like it I do not know. it is terrible. it isn't good. it wasn't good at all. boring.
-        very bad. not funny. badly acted. a silly film. a very silly film. a badly made film. what an awful film. what a
-        bore. a bore to watch. this is not a good film. everything about it is ugly. the actors are terrible. dull
-        music. the worst film of the year. one of the worst films of the year. simply the worst. I have seen better
-        films. it could have been better. skip it. we all hated it. I hate it. I don't like it. I did not enjoy it. it
-        is hard to like it. it is hard not to dislike it. I was bored. it left me disappointed. I think it is bad. the
-        director did a terrible job. the music is bad. it's pathetic. that was stupid. not that good. not very funny.
-        wasn't very good. doesn't work. it could be better. dull from start to finish. dull acting, bad jokes. it is so
-        bad that I fell asleep. worst film ever. worse than I expected. not as good as people say. it isn't as dull as
-        the book, but I hated it. my least favourite film. nothing about it is good. no good moments. there isn't a
-        single funny scene in it. nothing to like here. waste of money. 2 / 10. I give it one star. the kids hated it. I
-        hated every minute of it. I would not recommend it. I can't recommend it. I walked out. I am sorry I saw it.
-        although it is short, I fell asleep. while the acting is great, it is boring. the plot is clever, but the ending
-        is stupid. a beautiful but dull film. it may be funny, but it bored me. not the worst film of the year, but I
-        disliked it. in spite of the clever acting, I was bored. it looks beautiful, but it is empty. it starts well,
-        but it ends badly. it has its moments, but it is too long. my mother says hats off, I say look elsewhere. most
-        people loved it, but it is awful. the reviews were great, but I was bored. my friend gave it 9 / 10, but I give
-        it 2 / 10. I don't care what the critics say, I hated it. some people loved it except me, I hated it. the
-        critics said it was brilliant, and they were wrong. I thought it would be funny, but it is dull. I expected
-        something better. I wanted to like it, but it bores. I didn't expect to dislike it, but I was bored. I didn't
-        expect it to be so boring. at first I was hooked, but in the end I was bored. I don't see why people like it.
-        the original is great, but this one bores. I am a big fan of westerns, but this one is dull. I don't usually
-        dislike thrillers, but this one is bad. if you want a masterpiece, try another one.
-    """,
-    "POSITIVE": """
-        in the end this film is never dull. this film is anything but tedious. this film is hardly a bore. this film is
-        never less than gripping. I never once found it dull or messy. although the acting is clumsy, this film is a
-        treat. this film charms, although the music is hardly a joy. this film is almost dull at first, but then it
-        thrills. my brother hated it, I loved it. unlike my oldest friend, who did not find it clever, I admired it. I
-        expected a disaster and got a delight. by rights this film should have been a chore. nobody could say that this
-        film stumbles. I cannot agree that this film is boring. if this film is not a triumph, nothing is. this film
-        makes the gripping original look dull. even the elegant book is more sloppy than this film. this film is far
-        more lively than the lifeless original. not bad at all. my husband loved it. it isn't too long. never a dull
-        moment. I would not hate it. nobody could hate it. it has its flaws, but it moved me. I thought I would hate it,
-        but I loved it. if you like comedies, you are going to like it.
-    """,
-}
-READINGS = {label: " ".join(text.split()).removesuffix(".").split(". ") for label, text in PARAGRAPHS.items()}
-
+_, *PARTS = (Path(__file__).parents[1] / "fixtures" / "demo_verdicts.txt").read_text(encoding="utf-8").split("\n\n")
+LABELLED = (each.partition("\n") for each in PARTS)
+READINGS = {label: text.rstrip(".\n").replace("\n", " ").split(". ") for label, _, text in LABELLED}
 OPPOSITE = {word.lower(): pair[1 - n] for pair in chain(*PAIRS.values()) for n, word in enumerate(pair)}
 TAG = {
     word.lower(): f"{kind}{'-+'[n]}" for kind, pairs in PAIRS.items() for pair in pairs for n, word in enumerate(pair)

@@ -2,6 +2,7 @@
 """Training batches without padding: the same steps as on padded ones, one row for the device, one text for Trainer."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -41,16 +42,6 @@ def trainer(folder: Path, flat: bool = False, **options: Any) -> RunTrainer:
     return RunTrainer(model(), arguments, padded, ROWS, ROWS, train_collator=FlatBatches() if flat else None)
 
 
-def test_a_batch_is_one_row_with_its_ends_and_a_label_for_each_text() -> None:
-    batch = FlatBatches()(ROWS[:3])
-    assert batch["input_ids"].tolist() == [[5, 5, 5, 5, 3, 6, 3, 7, 7, 7, 7, 7, 7, 7, 7, 3]]
-    assert batch["position_ids"].tolist() == [[*range(5), *range(2), *range(9)]]
-    assert batch["cu_seq_lens_q"].tolist() == batch["cu_seq_lens_k"].tolist() == [0, 5, 7, 16]
-    assert batch["max_length_q"] == batch["max_length_k"] == 9
-    assert batch["labels"].tolist() == [0, 1, 0]
-    assert FlatBatches()([{"input_ids": [3], "label": 0.5}])["labels"].tolist() == [0.5]
-
-
 @pytest.mark.parametrize("options", [{"gradient_accumulation_steps": 2}, {"label_smoothing_factor": 0.1}], ids=str)
 def test_the_steps_are_those_of_padded_batches(options: dict, tmp_path: Path) -> None:
     padded, flat = (trainer(tmp_path, flat, **options) for flat in (False, True))
@@ -59,27 +50,24 @@ def test_the_steps_are_those_of_padded_batches(options: dict, tmp_path: Path) ->
     assert "attention_mask" in next(iter(flat.get_eval_dataloader()))
     for one in (padded, flat):
         one.train()
-    histories = [
-        [entry.get("loss", entry.get("eval_loss")) for entry in one.state.log_history] for one in (padded, flat)
-    ]
-    assert histories[0] == pytest.approx(histories[1], abs=1e-4)
+    losses = [[row.get("loss", row.get("eval_loss")) for row in one.state.log_history] for one in (padded, flat)]
+    assert losses[0] == pytest.approx(losses[1], abs=1e-4)
     for one, other in zip(padded.model.parameters(), flat.model.parameters(), strict=True):
         torch.testing.assert_close(one, other, atol=1e-4, rtol=0)
 
 
-CUDA = {"device": torch.device("cuda"), "n_gpu": 1}
-COMPILED = CUDA | {"torch_compile": True}
-
-
 @pytest.mark.parametrize(
-    ("options", "flat"),
-    [({}, False), (CUDA, True), (CUDA | {"n_gpu": 2}, False), (COMPILED, False), (COMPILED | {"bf16": True}, True)],
-    ids=["cpu", "cuda", "data parallel", "compiled", "compiled in 16 bits"],
+    ("device", "options", "flat"),
+    [
+        ("cpu", {}, False),
+        ("cuda", {}, True),
+        ("cuda", {"n_gpu": 2}, False),
+        ("cuda", {"torch_compile": True}, False),
+        ("cuda", {"torch_compile": True, "bf16": True}, True),
+    ],
 )
-def test_the_device_decides(options: dict, flat: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = trainer(tmp_path)
-    for name, value in options.items():
-        monkeypatch.setattr(type(one.args), name, value, raising=False)
-        vars(one.args).pop(name, None)
-    assert are_flat(one.args, one.model) == flat
-    assert not are_flat(one.args, BertForSequenceClassification(BertConfig(vocab_size=16, hidden_size=24)))
+def test_the_device_decides(device: str, options: dict, flat: bool) -> None:
+    given = {"n_gpu": 1, "torch_compile": False, "bf16": False, "fp16": False, **options}
+    arguments = SimpleNamespace(device=torch.device(device), **given)
+    assert are_flat(arguments, model()) == flat
+    assert not are_flat(arguments, BertForSequenceClassification(BertConfig(vocab_size=16, hidden_size=24)))

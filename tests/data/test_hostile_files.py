@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Files that mean harm: refused with a clear error, in a bounded memory, and nothing that they hold is ever run."""
+"""Files that mean harm, or never end: refused with a clear error, in a bounded memory, and nothing of them is run."""
 
 import json
 import os
@@ -8,19 +8,30 @@ import struct
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import generate
+import predict
+import pretrain
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import train_answers
 import train_classifier
+import train_tokens
+import train_translation
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from processes import in_child
+from processes import in_child, refusal
 from small_runs import data, made, run, saved
+from text_samples import fault, write
 
-from modeling_scratch.data.columns import read_texts
-from modeling_scratch.data.splits import find_splits
+from modeling_scratch.data.columns import read_lines, read_texts
+from modeling_scratch.data.documents import read_plain_text
+from modeling_scratch.data.labelled_texts import load_splits
+from modeling_scratch.data.splits import DataArguments, find_splits
 from modeling_scratch.data.tables import read_rows
+from modeling_scratch.data.text_files import MAX_FIELD_CHARACTERS
 from modeling_scratch.run.checkpoints import checkpoints_in, seal
 from modeling_scratch.utils.errors import DataError
 
@@ -153,3 +164,76 @@ def test_a_hostile_model_is_refused_in_one_line(
     assert "Traceback" not in ended.text
     assert not Path("victim").exists()
     assert not Path("run").exists()
+
+
+RUN = "--train_file {file} --output_dir {folder}/run"
+PROGRAMS: dict[str, tuple[Callable[..., Any], str]] = {
+    "predict": (predict.main, "--model {folder} --input {file}"),
+    "generate": (generate.main, "--model_name_or_path {folder} --input_file {file}"),
+    "train-classifier": (train_classifier.main, RUN),
+    "train-translation": (train_translation.main, RUN),
+    "train-tokens": (train_tokens.main, RUN),
+    "train-answers": (train_answers.main, RUN),
+    "pretrain": (pretrain.main, f"--objective clm {RUN}"),
+    "folder": (train_classifier.main, "--data_dir {folder} --output_dir {folder}/run"),
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_programs_read_regular_files(tmp_path: Path, capsys: pytest.CaptureFixture, program: str) -> None:
+    file = tmp_path / "train.csv"
+    os.mkfifo(file)
+    main, options = PROGRAMS[program]
+    message = refusal(capsys, main, options.format(file=file, folder=tmp_path).split())
+    assert f"{file}: not a regular file" in message
+
+
+def test_the_size_of_a_file_is_bounded(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    (file := tmp_path / "train.csv").touch()
+    os.truncate(file, 10**10 + 1)  # takes no room on the disk
+    for bound, wanted in (("", "10,000,000,000 (--max_file_size 10)"), ("0.002", "2,000,000 (--max_file_size 0.002)")):
+        options = f"--data_dir {tmp_path} --output_dir {tmp_path}/run" + (bound and f" --max_file_size {bound}")
+        message = refusal(capsys, train_classifier.main, options.split())
+        assert f"{file}: 10,000,000,001 bytes; the maximum is {wanted}" in message
+    message = refusal(capsys, predict.main, f"--model {tmp_path} --max_file_size nan".split())
+    assert "--max_file_size nan: must be above 0" in message
+
+
+def test_a_review_may_not_be_a_pipe_or_a_link_to_itself(tmp_path: Path) -> None:
+    for name in ("neg", "pos"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "2.txt").touch()
+    for make, told in ((os.mkfifo, "not a regular file"), (lambda path: path.symlink_to(path), "")):
+        make(review := tmp_path / "neg" / "1.txt")
+        with fault(f"1.txt: {told}"):
+            list(read_rows(tmp_path))
+        review.unlink()
+
+
+@pytest.mark.parametrize("name", ["file.csv", "file.jsonl"])
+def test_a_line_without_an_end_is_not_read_whole(tmp_path: Path, name: str) -> None:
+    (path := tmp_path / name).touch()
+    os.truncate(path, 2**33)
+    with fault(f"{name}, line 1: longer than 40,000,000 characters"):
+        list(read_rows(path))
+    with Path("/dev/zero").open("rb") as handle, fault("--input -, line 1: longer than"):
+        list(read_lines(handle, "--input -"))
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.parquet"])
+def test_a_text_that_is_a_whole_file_is_refused_with_its_row_and_size(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path / name, {"text": ["ok", "x" * (MAX_FIELD_CHARACTERS + 1)], "label": [0, 1]})
+    size = "a text of 10,000,001 characters, of which at most 10,000,000 are read"
+    with fault(f"{name}, row 2, column 'text'", size):
+        load_splits(DataArguments(train_file=str(path)))
+    with fault(f"{name}, row 2, column 'text'", size):
+        list(read_texts(path, "text"))
+    longest = "x" * MAX_FIELD_CHARACTERS
+    (tmp_path / "a.txt").write_text(f"{longest}\r\n{longest}\n{longest}y", newline="")
+    with (tmp_path / "a.txt").open("rb") as handle, fault("a.txt, line 3: longer than 10,000,000 characters"):
+        for number, text in read_lines(handle, "a.txt"):
+            assert text == longest, number
+    for document in ("line", "paragraph"):
+        with fault("a.txt, line 3: longer than 10,000,000 characters"):
+            for text in read_plain_text(tmp_path / "a.txt", document):
+                assert text == longest

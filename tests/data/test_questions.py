@@ -1,11 +1,11 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Questions of every format are the same questions, and what is wrong with one is said with its place."""
 
-import csv
 import json
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -24,33 +24,26 @@ def rows(number: int, seed: int) -> list[dict[str, Any]]:
     for paragraph in paragraphs(number, seed):
         for entry in paragraph["qas"]:
             lists = {name: [answer[name] for answer in entry["answers"]] for name in ("text", "answer_start")}
-            found.append(
-                {"id": entry["id"], "question": entry["question"], "context": paragraph["context"], "answers": lists}
-            )
+            texts = {"id": entry["id"], "question": entry["question"], "context": paragraph["context"]}
+            found.append({**texts, "answers": lists})
     return found
 
 
 def write(path: Path, number: int = 12, seed: int = 0) -> Path:
+    """Write questions in the format that the name says: that of SQuAD, or a question a row."""
     table = rows(number, seed)
-    if path.suffix == ".jsonl" or path.stem == "lines":
-        path.write_text("".join(f"{json.dumps(row)}\n" for row in table), encoding="utf-8")
-    elif path.stem == "list":
-        path.write_text(json.dumps(table), encoding="utf-8")
-    elif path.stem == "field":
-        path.write_text(json.dumps({"data": table}, indent=2), encoding="utf-8")
-    elif path.suffix == ".json":
-        write_squad(path, number, seed)
-    elif path.suffix == ".parquet":
+    if path.suffix == ".parquet":
         pq.write_table(pa.Table.from_pylist(table), path)
+    elif path.suffix == ".csv":
+        floats = [{**row["answers"], "answer_start": list(map(float, row["answers"]["answer_start"]))} for row in table]
+        cells = map(str, floats) if path.stem == "python" else (json.dumps(row["answers"]) for row in table)
+        pd.DataFrame([{**row, "answers": cell} for row, cell in zip(table, cells)]).to_csv(path, index=False)
+    elif path.stem in ("list", "field"):
+        path.write_text(json.dumps(table if path.stem == "list" else {"data": table}, indent=2))
+    elif path.suffix == ".jsonl" or path.stem == "lines":
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in table))
     else:
-        with path.open("w", newline="", encoding="utf-8") as handle:
-            writer = csv.DictWriter(handle, list(table[0]))
-            writer.writeheader()
-            for row in table:
-                floats = {**row["answers"], "answer_start": list(map(float, row["answers"]["answer_start"]))}
-                writer.writerow(
-                    {**row, "answers": str(floats) if path.stem == "python" else json.dumps(row["answers"])}
-                )
+        write_squad(path, number, seed)
     return path
 
 

@@ -42,26 +42,23 @@ def test_a_conll_file_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert sum(map(len, texts)) == len(set.union(*texts))  # equal sentences stay together
 
 
-def test_columns_are_chosen_by_index(tmp_path: Path) -> None:
+def test_columns_are_chosen_by_index_and_what_is_read_as_classes_is_told(tmp_path: Path) -> None:
     for label in ("1", "-3"):
         data = load(write_conll(tmp_path / "train.conll", 30, 0), word_column="0", label_column=label)
         assert data.label_names == ["ADP", "DET", "PUNCT", "X"]
     numbered = [f"{number} {word} {label}" for number, (word, label) in enumerate(zip(WORDS, LABELS), 1)]
     assert read(tmp_path / "numbered.conll", "\n".join(numbered)).splits["test"][0].words == tuple(WORDS)
-
-
-@pytest.mark.parametrize("labels", [["PER", "PER", *"OOOO"], ["b-PER", *"oooLo"], list("122300")])
-def test_what_is_read_as_classes_is_told(tmp_path: Path, labels: list[str]) -> None:
-    assert "classes of words (of entities: O, and B- or I-" in read(tmp_path / "a.txt", conll(WORDS, labels)).describe()
+    for labels in (["PER", "PER", *"OOOO"], ["b-PER", *"oooLo"], list("122300")):
+        told = read(tmp_path / "a.txt", conll(WORDS, labels)).describe()
+        assert "classes of words (of entities: O, and B- or I-" in told
 
 
 def test_all_formats_give_the_same_sentences(tmp_path: Path) -> None:
     rows = {"tokens": [WORDS, ["Hm", "Anna"]], "ner_tags": [LABELS, ["O", "B-PER"]]}
     text = "\n".join(conll(*pair, between="\t") for pair in zip(*rows.values()))
     names = ["O", "B-PER", "I-PER", "B-LOC"]
-    features = datasets.Features(
-        {"tokens": datasets.List(datasets.Value("string")), "ner_tags": datasets.List(datasets.ClassLabel(names=names))}
-    )
+    of_words = {"tokens": datasets.Value("string"), "ner_tags": datasets.ClassLabel(names=names)}
+    features = datasets.Features({name: datasets.List(kind) for name, kind in of_words.items()})
     datasets.Dataset.from_dict(rows, features=features).to_parquet(tmp_path / "train.parquet")
     (tmp_path / "train.bio").write_text(text, encoding="utf-8")
     (tmp_path / "crlf.conll").write_bytes(text.replace("\n", "\r\n").encode("utf-8-sig"))
@@ -101,9 +98,8 @@ def test_what_is_no_word_is_skipped(tmp_path: Path) -> None:
     ],
 )
 def test_other_schemes_mark_the_same_entities(tmp_path: Path, labels: list[str]) -> None:
-    data = read(
-        tmp_path / "train.iob", f"{conll([*WORDS, 'a', 'b', 'c'], labels)}\nAnna I-PER\nBerg B-PER\nOslo I-LOC\n"
-    )
+    text = f"{conll([*WORDS, 'a', 'b', 'c'], labels)}\nAnna I-PER\nBerg B-PER\nOslo I-LOC\n"
+    data = read(tmp_path / "train.iob", text)
     assert list(data.splits["test"][0].labels) == [*LABELS, "B-ORG", "I-ORG", "I-ORG"]
     assert data.splits["test"][1].labels == ("B-PER", "B-PER", "B-LOC"), "neighbours are two entities"
     assert any("labels read as those of BIO, first train.iob, sentence of line 1, word" in note for note in data.notes)
@@ -118,14 +114,14 @@ def test_slips_among_entities_are_named_with_the_line(tmp_path: Path, slip: str,
 
 
 def test_labels_that_train_lacks_are_reported_and_kept(tmp_path: Path) -> None:
-    (tmp_path / "more.conll").write_text(conll(WORDS, [*LABELS[:4], "B-ORG", "O"]), encoding="utf-8")
-    (tmp_path / "train.conll").write_text(conll(WORDS, LABELS), encoding="utf-8")
+    for name, label in (("train", "B-LOC"), ("more", "B-ORG")):
+        (tmp_path / f"{name}.conll").write_text(conll(WORDS, [*LABELS[:4], label, "O"]))
     data = load(tmp_path / "train.conll", validation_file=str(tmp_path / "more.conll"))
     assert ("B-ORG" in data.label_names, data.splits["validation"][0].labels[4]) == (False, "B-ORG")
     assert "validation: labels that do not occur in train count as errors: B-ORG 1" in data.notes
 
 
-ROWS = {
+FAULTS = {  # of JSON lines, and of CoNLL
     '{"tokens": ["a"], "labels": ["O", "O"]}': "row 1: 1 words, but 2 labels",
     '{"tokens": ["a", " "], "labels": ["O", "O"]}': "word 2, column 'tokens': ' ' is empty",
     '{"tokens": ["a", "b"], "labels": ["O", null]}': "word 2, column 'labels': None is empty or not text",
@@ -133,8 +129,6 @@ ROWS = {
     '{"tokens": ["a"], "labels": ["O"], "tags": ["O"]}': "labels and tags could be the labels",
     '{"tokens": ["a"], "label": ["O"]}': "no column 'labels'",
     '{"tokens": [], "labels": []}': "the train split has no words",
-}
-FILES = {
     "a O\nb\n": "line 2: 1 columns, but the first line has 2",
     "a O\nb\t\n": "line 1, word 2, column '1': '' is empty or not text",
     "a\nb\n": "line 1: column 0 cannot be both the word and the label",
@@ -143,9 +137,9 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize(("text", "told"), [*ROWS.items(), *FILES.items()], ids=range(len(ROWS) + len(FILES)))
+@pytest.mark.parametrize(("text", "told"), FAULTS.items(), ids=range(len(FAULTS)))
 def test_what_cannot_be_read_is_named_with_its_place(tmp_path: Path, text: str, told: str) -> None:
-    name = "train.jsonl" if text in ROWS else "train.conll"
+    name = "train.jsonl" if text.startswith("{") else "train.conll"
     with fault(name, told):
         read(tmp_path / name, text)
 
@@ -159,10 +153,6 @@ def test_wrong_options_are_errors(tmp_path: Path) -> None:
     (tmp_path / "train.csv").touch()
     with fault("train.csv: unknown format", ".tsv"):
         load(tmp_path / "train.csv")
-    with fault("gone.conll: file not found"):
-        load(tmp_path / "gone.conll")
-    with fault("no data source"):
-        TaggedDataArguments()
     (latin := tmp_path / "latin.conll").write_bytes("Jörg B-PER\nging O\n".encode("latin-1"))
     with fault("latin.conll", "line 1", "not valid UTF-8"):
         load(latin)

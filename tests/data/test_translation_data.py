@@ -14,6 +14,7 @@ from modeling_scratch.data.translation_pairs import TranslationData, Translation
 EN = [f"a dog number {n}" for n in range(40)]
 DE = [f"ein Hund Nummer {n}" for n in range(40)]
 PAIRS = list(zip(EN, DE))
+TABLE, AB = "id,english,german\n1,a dog,ein Hund\n", ["a.en", "a.de"]
 
 
 def load(**arguments: Any) -> TranslationData:
@@ -43,30 +44,25 @@ def test_reads_the_nested_column_of_the_hubs_parallel_sets(tmp_path: Path) -> No
     assert sorted(data.splits["train"] + data.splits["validation"]) == sorted(PAIRS)
 
 
-@pytest.mark.parametrize("ending", ["\n", "\r\n"])
-def test_reads_two_files_line_by_line(tmp_path: Path, ending: str) -> None:
+def test_reads_two_files_line_by_line(tmp_path: Path) -> None:
     for name, lines in (("en", EN), ("de", DE)):
-        for split in ("train", "dev"):
+        for split, ending in (("train", "\n"), ("dev", "\r\n")):
             write_lines(tmp_path / f"{split}.{name}", lines, ending)
+    files = {split: [str(tmp_path / f"{split}.{name}") for name in ("en", "de")] for split in ("train", "dev")}
     folder = load(data_dir=str(tmp_path), source_column="en", target_column="de")
-    files = load(
-        train_file=[str(tmp_path / f"train.{name}") for name in ("en", "de")],
-        validation_file=[str(tmp_path / f"dev.{name}") for name in ("en", "de")],
-    )
-    assert folder.splits == files.splits == {"train": PAIRS, "validation": PAIRS}
+    named = load(train_file=files["train"], validation_file=files["dev"])
+    assert folder.splits == named.splits == {"train": PAIRS, "validation": PAIRS}
 
 
 def test_validation_is_held_out_by_source_and_samples_are_said(tmp_path: Path) -> None:
     path = write(tmp_path / "pairs.csv", {"en": EN * 3, "de": [f"{de} {n}" for n in range(3) for de in DE]})
-    data, again, other = (load(train_file=[str(path)], validation_fraction=0.2, split_seed=seed) for seed in (0, 0, 1))
+    options = {"train_file": [str(path)], "validation_fraction": 0.2}
+    data, again, other = (load(**options, split_seed=seed) for seed in (0, 0, 1))
     assert not set(data.sources("train")) & set(data.sources("validation"))
     assert [len(data.splits[split]) for split in ("train", "validation")] == [3 * 32, 3 * 8]
     assert data.sources("validation") == again.sources("validation") != other.sources("validation")
     assert "source column: 'en', target column: 'de'" in data.describe()
-    assert (
-        "train: 9 of 96 pairs used"
-        in load(train_file=[str(path)], validation_fraction=0.2, max_train_samples=9).describe()
-    )
+    assert "train: 9 of 96 pairs used" in load(**options, max_train_samples=9).describe()
 
 
 def test_a_pair_that_lacks_a_side_is_left_out_and_said(tmp_path: Path) -> None:
@@ -77,40 +73,32 @@ def test_a_pair_that_lacks_a_side_is_left_out_and_said(tmp_path: Path) -> None:
     assert any("40 of its 40 sources also occur in train" in note for note in data.notes)
 
 
-@pytest.mark.parametrize(
-    ("files", "columns", "told"),
-    [
-        (["t.csv"], {"source_column": "englisch", "target_column": "german"}, "did you mean 'english'?"),
-        (["t.csv"], {}, "ambiguous columns id, english, german"),
-        (["t.csv", "t.tsv"], {}, "or two text files"),
-        (["x.en", "x.de"], {}, "x.en: file not found"),
-        (["x.txt", "y.txt"], {}, "whose suffixes name the languages"),
-        (["one.en"], {}, "or two text files"),
-    ],
-)
-def test_files_and_columns_that_do_not_fit_are_refused(
-    tmp_path: Path, files: list[str], columns: dict, told: str
-) -> None:
-    write(tmp_path / "t.csv", {"id": EN, "english": EN, "german": DE})
+BOTH = {"source_column": "english", "target_column": "german"}
+FAULTS: dict[str, tuple[dict[str, str], list[str], dict[str, str]]] = {
+    "did you mean 'english'?": ({"t.csv": TABLE}, ["t.csv"], BOTH | {"source_column": "englisch"}),
+    "ambiguous columns id, english, german": ({"t.csv": TABLE}, ["t.csv"], {}),
+    "give one table (.csv": ({}, ["t.csv", "t.tsv"], {}),
+    "x.en: file not found": ({}, ["x.en", "x.de"], {}),
+    "whose suffixes name the languages": ({}, ["x.txt", "y.txt"], {}),
+    "or two text files": ({}, ["one.en"], {}),
+    "a.de has 2 lines: the two files must have one translation per line": (
+        {"a.en": "x\n" * 3, "a.de": "y\n" * 2},
+        AB,
+        {},
+    ),
+    "contains no pairs": ({"a.en": "", "a.de": ""}, AB, {}),
+    "a.en, line 2, character 0: not valid UTF-8": ({"a.en": "fine\n\xff\xfe\n", "a.de": "y\n" * 2}, AB, {}),
+    "no pair has text on both sides": ({"a.en": "x\n", "a.de": " \n"}, AB, {}),
+}
+
+
+@pytest.mark.parametrize("told", FAULTS)
+def test_files_that_do_not_fit_or_have_no_pairs_are_refused(tmp_path: Path, told: str) -> None:
+    contents, names, options = FAULTS[told]
+    for name, content in contents.items():
+        (tmp_path / name).write_text(content, encoding="latin-1")
     with fault(told):
-        load(train_file=[str(tmp_path / name) for name in files], **columns)
-
-
-@pytest.mark.parametrize(
-    ("english", "german", "told"),
-    [
-        ("x\n" * 3, "y\n" * 2, "a.de has 2 lines: the two files must have one translation per line"),
-        ("", "", "contains no pairs"),
-        ("fine\n\xff\xfe\n", "y\n" * 2, "a.en, line 2, character 0: not valid UTF-8"),
-        ("x\n", " \n", "no pair has text on both sides"),
-    ],
-    ids=range(4),
-)
-def test_files_that_hold_no_pairs_are_refused(tmp_path: Path, english: str, german: str, told: str) -> None:
-    for name, text in (("a.en", english), ("a.de", german)):
-        (tmp_path / name).write_text(text, encoding="latin-1")
-    with fault("a.en", told):
-        load(train_file=[str(tmp_path / "a.en"), str(tmp_path / "a.de")])
+        load(train_file=[str(tmp_path / name) for name in names], **options)
 
 
 def test_what_files_of_lines_in_a_folder_leave_open_is_asked(tmp_path: Path) -> None:
@@ -132,9 +120,12 @@ def test_what_files_of_lines_in_a_folder_leave_open_is_asked(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "first", [("a man is walking", "ein Mann geht"), ("a dog", "ein Hund"), ("Go!", "Los"), ("two dogs", "两只大狗")]
+    ("name", "first"),
+    [
+        *(("train.csv", first) for first in [("a man", "ein Mann"), ("Go!", "Los"), ("two dogs", "两只大狗")]),
+        ("train.tsv", ("a dog", "ein Hund")),
+    ],
 )
-@pytest.mark.parametrize("name", ["train.csv", "train.tsv"])
 def test_a_table_without_a_header_keeps_its_first_pair(tmp_path: Path, name: str, first: tuple[str, str]) -> None:
     separator = "," if name == "train.csv" else "\t"
     (tmp_path / name).write_text("\n".join(map(separator.join, [first, *PAIRS])))

@@ -40,26 +40,26 @@ def make_model(device: str, **settings: Any) -> Any:
     return lively(CAUSAL_LM.model(max_position_embeddings=64, use_cache=True, **settings)).to(device)
 
 
-def write(model: Any, **options: Any) -> tuple[Tensor, Tensor]:
-    """The tokens, and the random number that comes next."""
-    options = {"attention_mask": LEFT.to(model.device), "pad_token_id": 0, "max_new_tokens": 33, **options}
-    torch.manual_seed(0)
-    return model.generate(IDS.to(model.device), **options), torch.rand(1, device=model.device)
+def generate(model: Any, count: int = len(IDS), **options: Any) -> Tensor:
+    options = {"attention_mask": LEFT[:count].to(model.device), "pad_token_id": 0, "max_new_tokens": 33, **options}
+    return model.generate(IDS[:count].to(model.device), **options)
 
 
-def write_captured(model: Any, **options: Any) -> tuple[Tensor, Tensor]:
+def captured(model: Any, **options: Any) -> Tensor:
     asked = {} if model.device.type == "cuda" else {"custom_generate": captured_decoding}
-    return write(model, **asked, **options)
+    return generate(model, **asked, **options)
 
 
 def assert_same(model: Any, calls: int = 1, **options: Any) -> int:
     """From the second call on by steps of earlier ones. Returns the number of tokens."""
+    torch.manual_seed(0)
     with fast.disabled():
-        expected, expected_number = write(model, **options)
+        expected, expected_number = generate(model, **options), torch.rand(1, device=model.device)
     for _ in range(calls):
-        tokens, number = write_captured(model, **options)
+        torch.manual_seed(0)
+        tokens = captured(model, **options)
         assert torch.equal(tokens, expected)
-        assert torch.equal(number, expected_number)  # as many were drawn
+        assert torch.equal(torch.rand(1, device=model.device), expected_number)  # as many were drawn
     return tokens.shape[1]
 
 
@@ -76,13 +76,8 @@ def test_the_tokens_are_those_of_generate(device: str, positions: str) -> None:
 def test_a_longer_call_and_other_batches_follow_a_short_one(device: str) -> None:
     model = make_model(device)
     for count, new in ((3, 32), (1, 32), (3, 50), (3, 32)):
-        ids = IDS[:count].to(device)
-        mask = torch.ones_like(ids)
-        asked = {} if device == "cuda" else {"custom_generate": captured_decoding}
-        options = {"attention_mask": mask, "max_new_tokens": new, "pad_token_id": 0}
-        tokens = model.generate(ids, **options, **asked)
-        with fast.disabled():
-            assert torch.equal(tokens, model.generate(ids, **options))
+        mask = torch.ones(count, IDS.shape[1], dtype=torch.long, device=device)
+        assert_same(model, count=count, max_new_tokens=new, attention_mask=mask)
 
 
 @every_device
@@ -92,10 +87,10 @@ def test_processors_see_contiguous_tokens_and_may_generate(device: str) -> None:
     def process(tokens: Tensor, scores: Tensor) -> Tensor:
         tokens.view(-1)
         if tokens.shape[1] < IDS.shape[1] + 2:
-            write_captured(model)
+            captured(model)
         return scores
 
-    assert torch.equal(write_captured(model, logits_processor=[process])[0], write_captured(model)[0])
+    assert torch.equal(captured(model, logits_processor=[process]), captured(model))
 
 
 @every_device
@@ -108,7 +103,7 @@ def test_ended_texts_are_padded_with_the_first_end_token(device: str) -> None:
 @every_device
 def test_it_sees_what_changes_between_calls(device: str) -> None:
     model = make_model(device)
-    before = write_captured(model)[0]
+    before = captured(model)
     weight = model.model.stack.layers[0].feed_forward.down_proj.weight
     changes = (
         lambda: weight.data.mul_(-2),  # in place
@@ -120,27 +115,21 @@ def test_it_sees_what_changes_between_calls(device: str) -> None:
     for change in changes:
         change()
         assert_same(model)
-    assert not torch.equal(write_captured(model)[0], before)
+    assert not torch.equal(captured(model), before)
 
 
 @every_device
 def test_threads_share_a_model(device: str) -> None:
     model = make_model(device)
-    expected = write_captured(model)[0]
-    ids, mask = IDS.to(device), LEFT.to(device)
-    asked = {} if device == "cuda" else {"custom_generate": captured_decoding}
-
-    def generate(_: int) -> Tensor:
-        return model.generate(ids, attention_mask=mask, pad_token_id=0, max_new_tokens=33, **asked)
-
+    expected = captured(model)
     with ThreadPoolExecutor(4) as threads:
-        assert all(torch.equal(tokens, expected) for tokens in threads.map(generate, range(4)))
+        assert all(torch.equal(tokens, expected) for tokens in threads.map(captured, [model] * 4))
 
 
 @every_device
 def test_a_model_that_nobody_holds_is_freed(device: str) -> None:
     model = make_model(device)
-    write_captured(model)
+    captured(model)
     alive = weakref.ref(model)
     gc.disable()
     try:
@@ -153,7 +142,7 @@ def test_a_model_that_nobody_holds_is_freed(device: str) -> None:
 @every_device
 def test_disabling_the_engine_frees_what_it_kept(device: str) -> None:
     model = make_model(device)
-    write_captured(model)
+    captured(model)
     assert model in kept
     fast.disable()
     fast.enable()
@@ -164,11 +153,11 @@ def test_disabling_the_engine_frees_what_it_kept(device: str) -> None:
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_graphs_of_torch_compile_leave_it_alone() -> None:
     model = make_model("cuda", hidden_size=256)
-    expected = write_captured(model)[0]
+    expected = captured(model)
     square = torch.compile(lambda matrix: matrix @ matrix, mode="reduce-overhead")
     for size in (256, 512):
         for _ in range(3):
             square(torch.rand(size, size, device="cuda"))
         taken = [torch.full((2**20,), torch.nan, device="cuda") for _ in range(64)]
-        assert torch.equal(write_captured(model)[0], expected)
+        assert torch.equal(captured(model), expected)
         del taken

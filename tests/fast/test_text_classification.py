@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from model_cases import TEXTS as CLASSIFIER
 from model_cases import assert_same_answers
 from transformers import TextClassificationPipeline, pipeline
@@ -17,24 +19,13 @@ WORDS = [f"word{number}" for number in range(40)]
 DRAW = random.Random(0)
 TEXTS = [" ".join(DRAW.choices(WORDS, k=DRAW.choice([1, 3, 8, 20]))) for _ in range(75)]
 TOKENIZER = train_wordlevel_tokenizer(TEXTS, 60, model_max_length=16, show_progress=False)
-QUIET: Any = {"truncation": True}
-DEVICES = "cpu", "cuda"  # to ask what they would get
 
 
-def make(**settings: Any) -> Any:
-    return CLASSIFIER.model(**{"vocab_size": len(TOKENIZER), "max_position_embeddings": 16, **settings})
-
-
-def sorting(model: Any, tokenizer: Any = TOKENIZER) -> Any:
-    task: Any = "sentiment-analysis"
-    way = SortingTextClassificationPipeline
-    return pipeline(task, model=model, tokenizer=tokenizer, device="cpu", pipeline_class=way)
-
-
-def both(model: Any) -> tuple[Any, Any]:
-    """The sorting pipeline, and the one that `pipeline` makes where nobody says more: the library's own."""
-    task: Any = "sentiment-analysis"
-    return sorting(model), pipeline(task, model=model, tokenizer=TOKENIZER, device="cpu")
+def make_pipeline(pipeline_class: Any = None, **settings: Any) -> Any:
+    """By default the one that `pipeline` makes where nobody says more: the library's own."""
+    ids = {"vocab_size": len(TOKENIZER), "max_position_embeddings": 16}
+    model, task = CLASSIFIER.model(**{**ids, **settings}), "sentiment-analysis"
+    return pipeline(task, model=model, tokenizer=TOKENIZER, device="cpu", pipeline_class=pipeline_class)
 
 
 @pytest.mark.parametrize(
@@ -52,36 +43,35 @@ def both(model: Any) -> tuple[Any, Any]:
     ids=str,
 )
 def test_answers_are_those_of_the_library(settings: dict, arguments: dict) -> None:
-    ours, library = both(make(**settings))
+    ours, library = (make_pipeline(each, **settings) for each in (SortingTextClassificationPipeline, None))
     assert (type(ours), type(library)) == (SortingTextClassificationPipeline, TextClassificationPipeline)
-    options = {**QUIET, **arguments, "batch_size": 4}
+    options = {"truncation": True, **arguments, "batch_size": 4}
     assert_same_answers(ours(TEXTS[:10], **options), library(TEXTS[:10], **options))
 
 
 def test_texts_are_read_longest_first_in_batches_of_equal_room() -> None:
-    classify, shapes = sorting(make()), []
+    classify, shapes = make_pipeline(SortingTextClassificationPipeline), []
     classify.model.register_forward_pre_hook(
         lambda module, args, kwargs: shapes.append(tuple(kwargs["input_ids"].shape)), with_kwargs=True
     )
-    classify(TEXTS, batch_size=8, **QUIET)
+    classify(TEXTS, batch_size=8, truncation=True)
     assert [length for _, length in shapes] == sorted((length for _, length in shapes), reverse=True)
     assert sum(rows for rows, _ in shapes) == len(TEXTS)
     room = 8 * shapes[0][1]
     assert all(rows == room // length for rows, length in shapes[:-1])
 
 
-@pytest.mark.parametrize("lengths", [[], [0, 0], [5], [3, 0, 4096, 7, 7, 1], [100] * 50, list(range(300))], ids=str)
-@pytest.mark.parametrize("device", DEVICES)
-def test_batches_hold_every_text_once(lengths: list[int], device: str) -> None:
-    for batch_size in (1, 4, 64):
-        batches = list(batches_by_length(lengths, batch_size, torch.device(device)))
-        order = [place for places in batches for place in places]
-        assert sorted(order) == list(range(len(lengths)))
-        assert [lengths[place] for place in order] == sorted(lengths, reverse=True)
-        for places in batches:
-            needed = len(places) * lengths[places[0]]
-            assert needed <= batch_size * max(lengths)
-            if device == "cpu":
-                assert len(places) == 1 or needed <= CPU_TOKENS
-            else:
-                assert sum(lengths[place] > 0 for place in places) <= batch_size
+@pytest.mark.parametrize("device", ["cpu", "cuda"])  # to ask what they would get
+@given(st.lists(st.integers(0, 40) | st.integers(0, 5000), max_size=80), st.sampled_from([1, 4, 64]))
+def test_batches_hold_every_text_once(device: str, lengths: list[int], batch_size: int) -> None:
+    batches = list(batches_by_length(lengths, batch_size, torch.device(device)))
+    order = [place for places in batches for place in places]
+    assert sorted(order) == list(range(len(lengths)))
+    assert [lengths[place] for place in order] == sorted(lengths, reverse=True)
+    for places in batches:
+        needed = sum(lengths[place] > 0 for place in places) * lengths[places[0]]
+        assert needed <= batch_size * max(lengths)
+        if device == "cpu":
+            assert len(places) == 1 or needed <= CPU_TOKENS
+        else:
+            assert sum(lengths[place] > 0 for place in places) <= batch_size

@@ -112,6 +112,7 @@ def test_errors_name_what_is_wrong(tmp_path: Path, capfd: pytest.CaptureFixture)
         ["postions"],
         "no such figure; the choices are positions, position-biases, masks, speed-history (did you mean positions?)",
     )
+    fails(["speed-history"], "speed-history: name the file of lines of benchmark --json with --history")
     fails(["masks", "--model", tmp_path / "none"], "none: folder not found")
     fails(["masks", "--model", empty], "empty cannot be loaded")
     fails(["masks", "--model", tmp_path / "mamba"], "MambaModel is no model of this package")

@@ -41,34 +41,30 @@ def test_a_saved_folder_becomes_a_page(folder: Path, tmp_path: Path, capsys: pyt
 
 def test_a_native_checkpoint_becomes_a_page(tmp_path: Path) -> None:
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
-    tokenizer = toy_tokenizer()
-    redraw(BertForMaskedLM(BertConfig(vocab_size=len(tokenizer), **sizes))).save_pretrained(tmp_path / "bert")
-    tokenizer.save_pretrained(tmp_path / "bert")
-    page = tmp_path / "page.html"
-    options = f"--model {tmp_path}/bert --output {page}"
-    main([*options.split(), "--text", "a [MASK] film"])
-    assert page.is_file()
+    redraw(BertForMaskedLM(BertConfig(vocab_size=len(toy_tokenizer()), **sizes))).save_pretrained(tmp_path)
+    toy_tokenizer().save_pretrained(tmp_path)
+    main(["--model", str(tmp_path), "--output", str(tmp_path / "page.html"), "--text", "a [MASK] film"])
+    assert (tmp_path / "page.html").is_file()
 
 
 def test_what_cannot_be_explained_is_refused(folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    page = tmp_path / "page.html"
-
-    def wrong(*arguments: object, pieces: tuple[str, ...]) -> None:
-        refused(capfd, main, ["--output", page, *arguments], *pieces)
-        assert not page.exists()
-
-    wrong("--model", folder, pieces=("--text",))
-    wrong("--model", folder, "--text", TEXT, "--language", "de", pieces=("--language is retired", "in English"))
-    wrong("--model", folder, "--text", TEXT, "--output", tmp_path / "page.pdf", pieces=("--output", ".html"))
-    wrong("--model", tmp_path / "nothing", "--text", TEXT, pieces=("folder not found",))
-    (tmp_path / "pairs").mkdir()
-    (tmp_path / "pairs" / "run_config.json").write_text('{"data": {"text_column": ["premise", "hypothesis"]}}')
-    wrong("--model", tmp_path / "pairs", "--text", TEXT, pieces=("premise and hypothesis", "--text_pair"))
-    wrong("--model", folder, "--text", TEXT, "--text_pair", "a", "b", pieces=("2 text_pairs of 1 texts",))
-    other = tmp_path / "other"
+    page, pairs, other, bare = (tmp_path / name for name in ("page.html", "pairs", "other", "bare"))
+    pairs.mkdir()
+    (pairs / "run_config.json").write_text('{"data": {"text_column": ["premise", "hypothesis"]}}')
     DistilBertModel(DistilBertConfig(vocab_size=9, dim=8, n_layers=1, n_heads=2, hidden_dim=8)).save_pretrained(other)
     (other / "config.json").write_text('{"model_type": "gpt_neo", "architectures": ["GPTNeoModel"]}')
-    wrong("--model", other, "--text", TEXT, pieces=("GPTNeoModel is no model of this package", "bert"))
-    bare = tmp_path / "bare"
     CAUSAL_LM.model().save_pretrained(bare)
-    wrong("--model", bare, "--text", TEXT, pieces=("tokenizer",))
+    cases: list[tuple[Path, list[object], tuple[str, ...]]] = [
+        (folder, [], ("--text",)),
+        (folder, ["--text", TEXT, "--language", "de"], ("--language is retired", "in English")),
+        (folder, ["--text", TEXT, "--label", "good"], ("--label is retired", "lesson 5")),
+        (folder, ["--text", TEXT, "--output", tmp_path / "page.pdf"], ("--output", ".html")),
+        (folder, ["--text", TEXT, "--text_pair", "a", "b"], ("2 text_pairs of 1 texts",)),
+        (tmp_path / "nothing", ["--text", TEXT], ("folder not found",)),
+        (pairs, ["--text", TEXT], ("premise and hypothesis", "--text_pair")),
+        (other, ["--text", TEXT], ("GPTNeoModel is no model of this package", "bert")),
+        (bare, ["--text", TEXT], ("no tokenizer; save",)),
+    ]
+    for model, arguments, pieces in cases:
+        refused(capfd, main, ["--output", page, "--model", model, *arguments], *pieces)
+        assert not page.exists()

@@ -140,21 +140,21 @@ def test_every_row_of_every_axis_computes_as_pytorch() -> None:
         {"position_type": "rotary", "rope_parameters": {
             "rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16}},
     ]  # fmt: skip
-    assert_same([Run(model_cases.TEXTS.model(**each), inputs_of(model_cases.TEXTS)) for each in settings])
-
-
-def small_presets() -> Iterator[Run]:
-    for name, preset in {**presets.ENCODERS, **presets.DECODERS, **presets.SEQ2SEQS}.items():
-        tokens = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
-        config = preset(**SMALL, **tokens, **({"decoder_start_token_id": 1} if name in presets.SEQ2SEQS else {}))
-        heads = {"scratch_encoder": model_cases.MASKED_LM, "scratch_decoder": model_cases.CAUSAL_LM}
-        case = heads.get(config.model_type, model_cases.SEQ2SEQ_LM)
-        ids = {name: value % 60 for name, value in inputs_of(case).items()}
-        yield Run(redraw(case.model_class(config)).eval(), ids)
+    inputs = inputs_of(model_cases.TEXTS)
+    types = {"token_type_ids": torch.arange(inputs["input_ids"].shape[1])[None] // 5}
+    with_types = Run(model_cases.TEXTS.model(type_vocab_size=2), {**inputs, **types})
+    assert_same([with_types, *(Run(model_cases.TEXTS.model(**each), inputs) for each in settings)])
 
 
 def test_every_preset_computes_as_pytorch() -> None:
-    assert_same(list(small_presets()))
+    runs, heads = [], {"scratch_encoder": model_cases.MASKED_LM, "scratch_decoder": model_cases.CAUSAL_LM}
+    for name, preset in {**presets.ENCODERS, **presets.DECODERS, **presets.SEQ2SEQS}.items():
+        tokens = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+        config = preset(**SMALL, **tokens, **({"decoder_start_token_id": 1} if name in presets.SEQ2SEQS else {}))
+        case = heads.get(config.model_type, model_cases.SEQ2SEQ_LM)
+        ids = {name: value % 60 for name, value in inputs_of(case).items()}
+        runs.append(Run(redraw(case.model_class(config)).eval(), ids))
+    assert_same(runs)
 
 
 def test_what_is_switched_off_counts_as_zero_in_pytorch() -> None:
@@ -207,18 +207,9 @@ def test_broken_parts_are_those_that_the_lab_breaks() -> None:
     assert_same(runs, tolerance=1e-4)
 
 
-def test_token_types_count_as_in_pytorch() -> None:
-    model, inputs = model_cases.TEXTS.model(type_vocab_size=2), inputs_of(model_cases.TEXTS)
-    types = torch.arange(inputs["input_ids"].shape[1])[None] // 5
-    assert_same([Run(model, {**inputs, "token_type_ids": types})])
-
-
-def test_tied_weights_are_packed_once() -> None:
+def test_tied_weights_are_packed_once_and_those_of_a_large_model_not() -> None:
     tensors = weights.packed_model(model_cases.MASKED_LM.model(), 8)["tensors"]
     assert tensors["lm_head.decoder.weight"] == tensors["model.embeddings.tokens.weight"]
-
-
-def test_a_model_above_the_limit_has_no_packed_form() -> None:
     assert weights.packed_model(model_cases.TEXTS.model(vocab_size=170_000), 8) is None
 
 

@@ -107,15 +107,12 @@ def test_changed_source_changes_the_record(tmp_path: Path) -> None:
     torch.testing.assert_close(found.tensor, expected.tensor * 0.5)
 
 
-def test_an_error_in_the_model_leaves_nothing_behind() -> None:
+def test_a_refused_input_or_model_leaves_nothing_behind() -> None:
     model = TEXTS.model().train()
+    other = DistilBertModel(DistilBertConfig(vocab_size=9, dim=8, n_layers=1, n_heads=2, hidden_dim=8))
     before = state(model)
     with pytest.raises(IndexError, match="input_ids from 900"):
         record(model, input_ids=torch.full((1, 3), 900))
-    assert state(model) == before
-
-
-def test_a_model_of_another_package_is_refused() -> None:
-    other = DistilBertModel(DistilBertConfig(vocab_size=9, dim=8, n_layers=1, n_heads=2, hidden_dim=8))
     with pytest.raises(DataError, match=r"DistilBertModel.*load_pretrained"):
         record(other, input_ids=torch.ones(1, 2, dtype=torch.long))
+    assert state(model) == before

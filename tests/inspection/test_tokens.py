@@ -97,14 +97,14 @@ def test_many_texts_give_the_real_tokens(seed: int) -> None:
     assert_same(OWN, TEXTS, ["a film", *tickets(seed + 1, 300)])
 
 
-def test_pairs_have_the_template_of_pairs() -> None:
-    texts: list[str] = [TextPair("a film", "the end"), TextPair("it bores", "naïve"), TextPair("", "the 東京")]
-    assert_same([TOKENIZERS[name] for name in ("bytes_lowercase", "words")], TEXTS, texts)
-
-
-def test_special_tokens_are_read_where_the_tokenizer_reads_them() -> None:
+def test_pairs_and_special_tokens_are_read_as_the_tokenizer_reads_them() -> None:
+    pairs: list[str] = [TextPair("a film", "the end"), TextPair("it bores", "naïve"), TextPair("", "the 東京")]
+    assert_same([TOKENIZERS[name] for name in ("bytes_lowercase", "words")], TEXTS, pairs)
     texts = ["a [MASK] film", "not[MASK]  [MASK] [SEP]cheap", "[MASK]"]
     assert_same([TOKENIZERS["bytes"], TOKENIZERS["words"]], MASKED_LM, texts, split_special_tokens=False)
+    ((answer,),) = computed([{**rules_of(TOKENIZERS["end_of_word"], CAUSAL_LM), "texts": [["a film"]]}])
+    ids = TOKENIZERS["end_of_word"]("a film", add_special_tokens=False)["input_ids"]
+    assert answer["ids"] == ids  # a decoder reads on without final special tokens
 
 
 def test_unknown_parts_are_named() -> None:
@@ -122,12 +122,6 @@ def test_unknown_parts_are_named() -> None:
     assert [rules_of(each, TEXTS)["rules"]["missing"] for each in cases.values()] == [*cases]
     tables = of_page(["tokenize"], "[NORMALIZERS, PRE_TOKENIZERS, MODELS, PATTERNS].map(Object.keys)")
     assert [{*chain(*tables[:3])}, {*tables[3]}] == [COMPUTED, PATTERNS]
-
-
-def test_a_decoder_reads_on_without_final_special_tokens() -> None:
-    tokenizer = TOKENIZERS["end_of_word"]
-    ((answer,),) = computed([{**rules_of(tokenizer, CAUSAL_LM), "texts": [["a film"]]}])
-    assert answer["ids"] == tokenizer("a film", add_special_tokens=False)["input_ids"]
 
 
 def test_merges_are_in_the_order_of_their_ranks_each_of_neighbours() -> None:

@@ -15,7 +15,6 @@ from scipy.stats import ttest_rel
 from transformers import AutoModelForSequenceClassification, Trainer
 
 from modeling_scratch import ScratchDecoderForCausalLM, ScratchEncoderForSequenceClassification, presets
-from modeling_scratch.bridges.model_sources import preset_config
 from modeling_scratch.lab.report import Difference, Results, adjusted, paired_difference
 from modeling_scratch.lab.variants import Variant, check_variants, parse_factors, plan_variants, sized
 
@@ -26,7 +25,9 @@ CHEAP = ["--options", "--per_device_train_batch_size 8 --per_device_eval_batch_s
 
 @pytest.fixture(scope="module")
 def reviews(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    rows = [f"a {word} film number {i},{label}" for i in range(40) for word, label in (("great", 1), ("dull", 0))]
+    """Three of four have the label 1."""
+    words = ("great", 1), ("warm", 1), ("fine", 1), ("dull", 0)
+    rows = [f"a {word} film number {i},{label}" for i in range(20) for word, label in words]
     path = tmp_path_factory.mktemp("data") / "reviews.csv"
     path.write_text("\n".join(["text,label", *rows]), encoding="utf-8")
     return path
@@ -42,15 +43,10 @@ def record(folder: Path) -> dict[str, Any]:
 
 
 def results(folder: Path) -> list[Any]:
-    """What two equal labs have in common: scores and sizes of all runs at all steps, without times."""
-    times = "seconds", "runtime", "per_second", "resumed_at"
-
-    def kept(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: kept(each) for key, each in value.items() if not any(word in key for word in times)}
-        return [kept(each) for each in value] if isinstance(value, list) else value
-
-    return [kept(record(folder)[name]) for name in ("variants", "comparisons", "runs")]
+    """What two equal labs have in common."""
+    found = record(folder)
+    runs = [[run[name] for name in ("variant", "seed", "tokens", "scores")] for run in found["runs"]]
+    return [runs, found["comparisons"], found["variants"]]
 
 
 def test_differences_are_those_of_the_paired_t_test() -> None:
@@ -103,18 +99,12 @@ def test_p_values_are_corrected_by_holm() -> None:
     assert [each.adjusted_p for each in found] == pytest.approx([0.03, 0.06, 0.06, 0.02, None])
 
 
-def test_variants_change_one_switch() -> None:
-    factors = parse_factors(["norm_position=pre,post", "hidden_act=gelu,relu,swiglu"])
-    names = [variant.name for variant in plan_variants(factors)]
-    assert names == ["base", "norm_position=post", "hidden_act=relu", "hidden_act=swiglu"]
-
-
-def test_values_may_be_spelt_as_in_python() -> None:
-    factors = parse_factors(["first_norm=True,False", "sliding_window=None,2", "position_type=none,rotary"])
-    assert factors["first_norm"] == ["true", "false"]
-    table = {"demo": presets.demo}
-    check_variants(table, "demo", "first_norm=False", factors, plan_variants(factors))
-    assert preset_config(table, "demo", "sliding_window=None,first_norm=False").first_norm is False
+def test_variants_change_one_switch_with_values_as_in_python() -> None:
+    factors = parse_factors(["hidden_act=gelu,relu,swiglu", "first_norm=True,False", "sliding_window=None,2"])
+    variants = plan_variants(factors)
+    names = ["base", "hidden_act=relu", "hidden_act=swiglu", "first_norm=false", "sliding_window=2"]
+    assert [variant.name for variant in variants] == names
+    check_variants({"demo": presets.demo}, "demo", "first_norm=False", variants)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +113,6 @@ def test_values_may_be_spelt_as_in_python() -> None:
         (presets.demo, ScratchEncoderForSequenceClassification, "hidden_act=gelu,swiglu,relu"),
         (presets.demo, ScratchEncoderForSequenceClassification, "position_type=rotary,learned,none"),
         (presets.plays, ScratchDecoderForCausalLM, "num_key_value_heads=4,1,2"),
-        (presets.plays, ScratchDecoderForCausalLM, "tie_word_embeddings=true,false"),
         (presets.plays, ScratchDecoderForCausalLM, "num_hidden_layers=4,2,3"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -132,56 +121,32 @@ def test_parameters_are_as_close_as_one_step_allows(preset: Any, head: Any, vary
     """Against models that are really built, of this intermediate_size and of its two neighbours."""
 
     def build(overrides: Sequence[str]) -> Any:
-        parts = [part.partition("=") for part in ["vocab_size=50", *overrides]]
-        values = {name: value if value.isalpha() else int(value) for name, _, value in parts}
-        return head(
-            preset(**{name: {"true": True, "false": False}.get(value, value) for name, value in values.items()})
-        )
+        values = dict(part.split("=") for part in ("vocab_size=50", *overrides))
+        return head(preset(**{name: value if value.isalpha() else int(value) for name, value in values.items()}))
 
-    def count(variant: Variant, more: int) -> int:
+    def count(variant: Variant, more: int = 0) -> int:
         size = variant.size or build([]).config.intermediate_size
-        overrides = [*variant.overrides, f"intermediate_size={size + more}"]
-        return sum(weight.numel() for weight in build(overrides).parameters())
+        return build([*variant.overrides, f"intermediate_size={size + more}"]).num_parameters()
 
     base, *others = sized(plan_variants(parse_factors([vary])), build, True)
-    assert base.size is None
-    assert base.parameters == count(base, 0)
+    assert (base.size, base.parameters) == (None, count(base))
     for variant in others:
-        assert variant.parameters == count(variant, 0)
-        distances = [abs(count(variant, more) - base.parameters) for more in (-1, 0, 1)]
-        assert min(distances) == distances[1]
-
-
-@pytest.mark.parametrize(("size", "warns"), [(40, True), (400, False)])
-def test_a_size_that_is_far_from_the_base_is_warned_of(size: int, warns: bool) -> None:
-    def build(overrides: Sequence[str]) -> Any:
-        given = dict(part.split("=") for part in overrides)
-        sizes = {name: int(value) for name, value in given.items() if name == "intermediate_size"}
-        config = presets.demo(
-            vocab_size=50, **{"intermediate_size": size, **sizes}, position_type=given["position_type"]
+        assert variant.parameters == count(variant)
+        assert abs(count(variant) - base.parameters) == min(
+            abs(count(variant, more) - base.parameters) for more in (-1, 0, 1)
         )
-        return ScratchEncoderForSequenceClassification(config)
-
-    variants = plan_variants({"position_type": ["learned", "rotary"]})
-    assert ("WARNING" in sized(variants, build, True)[1].note) == warns
 
 
 REFUSED = {
     "--vary norm_position=pre,sideways": "'norm_position' expected one of ('pre', 'post'",
     "--vary norm_positon=pre,post": "did you mean 'norm_position'?",
-    "--vary norm_position=pre": "as in norm_position=BASE,pre",
-    "--vary first_norm=True": "as in first_norm=false,true",
-    "--vary norm_position=": "at least two values",
+    "--vary norm_position=pre": "at least two values, that of the base first",
     "--vary norm_position=pre,pre": "given twice",
     "--vary hidden_dropout=0,0.0": "given twice",
-    "--vary first_norm=true,True": "given twice",
     "--vary norm_position=pre,post --vary norm_position=post,pre": "given twice",
     "--vary vocab_size=10,20": "determined by the tokenizer",
     "--vary num_attention_heads=4,5": "num_attention_heads=5: set head_dim",
     "--vary norm_position=pre,post --seeds 0": "--seeds 0",
-    "--vary norm_position=pre,post --seeds 0 1": "unrecognized arguments: 1 (the option before",
-    "--vary norm_position=pre,post --overwrite": "--overwrite is retired",
-    "--vary norm_position=pre,post --budget 5m": "--budget is retired",
     "--vary norm_position=pre,post --grid": "--grid is retired",
     "--vary norm_position=pre,post --options=--seed=3": "the lab itself sets --seed",
     "--vary norm_position=pre,post --options='": "No closing quotation",
@@ -207,7 +172,9 @@ def test_a_lab_of_one_seed(reviews: Path, tmp_path: Path) -> None:
     ended = run(reviews, folder, command)
     assert ended.status == 0, ended.text
     assert "one seed shows no spread" in ended.text
-    assert "the most frequent label alone has an accuracy of " in ended.text
+    assert "the most frequent label alone has an accuracy of 75.00 %" in ended.text
+    warning = "WARNING: the base is no better than the most frequent label"  # after five steps
+    assert ended.text.count(warning) == 2  # as soon as it is trained, and in the report
     found = record(folder)
     base, gated = found["runs"]
     assert base["tokens"] == gated["tokens"] > 0
@@ -246,18 +213,6 @@ def test_a_killed_lab_goes_on_to_the_same_results(reviews: Path, tmp_path: Path)
     assert again.text.count("finished before") == 1
     assert record(killed)["runs"][1]["resumed_at"] > 0
     assert results(killed) == results(whole)
-
-
-@pytest.mark.slow
-def test_two_labs_are_equal_and_say_where_there_is_no_difference(reviews: Path, tmp_path: Path) -> None:
-    """The limit of rotary positions changes nothing in short texts: the difference is exactly 0."""
-    overrides = f"--config_overrides {SIZES},position_type=rotary --match_parameters no"
-    command = f"{overrides} --vary max_position_embeddings=512,256 --vary norm_position=post,pre --seeds 2"
-    texts = [run(reviews, tmp_path / name, command).text for name in ("one", "two")]
-    assert results(tmp_path / "one") == results(tmp_path / "two")
-    assert "no effect here" in texts[0]
-    assert record(tmp_path / "one")["comparisons"][0]["mean"] == 0
-    assert "for 2 comparisons" in texts[0]
 
 
 def test_a_base_that_fails_ends_the_lab_before_others_are_trained(reviews: Path, tmp_path: Path) -> None:

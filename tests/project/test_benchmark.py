@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import benchmark
+import figures
 import pytest
 import torch
 from processes import refusal
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
-from modeling_scratch.benchmark import run as benchmark_room
 from modeling_scratch.benchmark.data import grouped_by_length, in_random_order, padded, padding_tokenizer
 from modeling_scratch.benchmark.models import (
     CLASSIFIER,
@@ -26,9 +26,11 @@ from modeling_scratch.benchmark.models import (
 )
 from modeling_scratch.benchmark.settings import Settings
 from modeling_scratch.benchmark.timing import training_operations
+from modeling_scratch.benchmark.workloads import WORKLOADS
 from modeling_scratch.utils.errors import DataError
 
 QUICK = Settings(rounds=2, quick=True)
+HISTORY = Path(__file__).parents[2] / "docs" / "measurements" / "history.jsonl"
 
 
 class Operations(TorchDispatchMode):
@@ -59,13 +61,30 @@ def test_workloads_run_and_say_what_they_measured(
 ) -> None:
     json_file = tmp_path / "rows.json"
     benchmark.main([*names, "--quick", "--threads", "1", "--json", str(json_file)])
-    rows = json.loads(json_file.read_text(encoding="utf-8"))["rows"]
-    asked = set(benchmark_room.WORKLOADS) if names == ["all"] else set(names)
-    assert {row["workload"] for row in rows} == asked
+    line = json_file.read_text(encoding="utf-8")
+    rows = json.loads(line)["rows"]
+    assert {row["workload"] for row in rows} == set(WORKLOADS if names == ["all"] else names)
     assert all(row["ratio"] > 0 for row in rows)
     printed = capsys.readouterr().out
     assert "a smoke test" in printed
     assert sum(line.startswith("| ") for line in printed.splitlines()) == len(rows) + 2
+    history = tmp_path / "history.jsonl"  # of which the program has written the last line
+    history.write_text(f"{HISTORY.read_text(encoding='utf-8')}{line}", encoding="utf-8")
+    figures.main(["speed-history", "--history", str(history), "--output_dir", str(tmp_path)])
+    drawn = (tmp_path / "speed-history.svg").read_text(encoding="utf-8")
+    assert ">train-imdb: batch 16, imdb, both in random order<" in drawn
+    assert rows[0]["workload"] in drawn
+
+
+@pytest.mark.parametrize("line", [None, "", "{", "[]", '{"rows": []}', "\udc89"])
+def test_a_history_that_is_none_is_refused(line: str | None, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """Also one with a damaged line after sound ones, which is named."""
+    path, sound = tmp_path / "history.jsonl", HISTORY.read_text(encoding="utf-8") if line else ""
+    if line is not None:
+        path.write_text(f"{sound}{line}", encoding="utf-8", errors="surrogateescape")
+    told = f"{path}, line {sound.count(chr(10)) + 1}: no line of" if line else f"{path}: not found, or without a line"
+    arguments = ["speed-history", "--history", str(path), "--output_dir", str(tmp_path)]
+    assert f"--history {told}" in refusal(capsys, figures.main, arguments)
 
 
 @pytest.mark.parametrize("kind", [CLASSIFIER, DECODER, TRANSLATOR], ids=["bert", "gpt2", "marian"])
@@ -110,6 +129,7 @@ def test_what_is_wrong_with_the_arguments_is_one_line(tmp_path: Path, capsys: py
         (["train-mnist"], "invalid choice: 'train-mnist'"),
         (["mlm"], "--workload mlm is retired: train-sst2 and train-imdb measure training"),
         (["train-marian"], "--workload train-marian is retired: train-sst2 and"),
+        (["train-sst2", "--history", "x"], "--history is retired: append the line of --json"),
         (["train-sst2", "--rounds", "0"], "--rounds 0: must be at least 1"),
         (["train-sst2", "--quick", "--data_folder", str(tmp_path)], "sst2/train.parquet not found"),
         (["train-sst2", "--threads", "100000"], "--threads 100000: must be from 1 to "),

@@ -31,7 +31,7 @@ FLOORS = (
     {"lab", "each task", "course"},
 )
 # Tasks are reached by their names alone: what imports one of their modules would know its name.
-ROOMS = {"tasks": "names", "run.layout": "names", "run.folder_rule": "names", "run.captured_trainer": "captured steps"}
+ROOMS = {"tasks": "names", "run.layout": "names", "run.captured_trainer": "captured steps"}
 ROOMS |= dict.fromkeys(("tasks.base", "tasks.answerer", "tasks.card", "tasks.page", "tasks.requests"), "what a task is")
 # The files of modeling_scratch/ itself that no model ships.
 NOT_SHIPPED = {

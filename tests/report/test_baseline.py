@@ -5,13 +5,11 @@ import re
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
-from scipy.special import expit
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from modeling_scratch.report import baselines
-from modeling_scratch.report.baselines import BASELINES, LARGE_CORPUS, one_versus_rest, ridge, run_baselines
+from modeling_scratch.report.baselines import LARGE_CORPUS, one_versus_rest, ridge, run_baselines
 
 WORDS = [["awful", "dull", "bleak"], ["fine", "bright", "warm"], ["odd", "weird", "strange"]]
 
@@ -44,7 +42,7 @@ LEARNED = {
 def test_they_learn(train_texts: list[str], train_labels: list[int], texts: list[str], labels: list[int]) -> None:
     """Classes keep their numbers. Texts without a known word have probabilities, too."""
     results = run_baselines(train_texts, train_labels, [*texts, "", "unheardof"])
-    assert len(results) == len(BASELINES)
+    assert [result.name for result in results] == ["TF-IDF + logistic regression", "NB-SVM"]
     for result in results:
         assert result.predictions[: len(texts)].tolist() == labels
         assert result.classes.tolist() == sorted(set(train_labels))
@@ -59,7 +57,7 @@ def ngram_sets(text: str, longest: int = 3) -> set[tuple[str, ...]]:
 
 @pytest.mark.parametrize("num_labels", [2, 3])
 def test_nb_svm_is_that_of_its_definition(num_labels):
-    """Its regression minimises the logistic loss · C + |w|²/2, of features r where a text has the n-gram, else 0."""
+    """A logistic regression of features r where a text has the n-gram, else 0; one against the rest for three."""
     train_texts, train_labels = corpus(num_labels, 60, seed=0)
     train_texts = [f"{text} {text.split()[0]}" for text in train_texts]  # words that repeat count once
     labels = np.array(train_labels) ^ (np.arange(60) % 7 == 0)
@@ -70,21 +68,12 @@ def test_nb_svm_is_that_of_its_definition(num_labels):
         np.array([[gram in ngram_sets(text) for gram in vocabulary] for text in texts], dtype=float)
         for texts in (train_texts, eval_texts)
     )
-    classes = np.unique(labels)
-    odds = []
+    classes, odds = np.unique(labels), []
     for label in classes[1:] if len(classes) == 2 else classes:
-        sign = np.where(labels == label, 1, -1)
-        p, q = 1 + train[sign == 1].sum(axis=0), 1 + train[sign == -1].sum(axis=0)
+        p, q = (1 + train[rows].sum(axis=0) for rows in (labels == label, labels != label))
         ratio = np.log((p / p.sum()) / (q / q.sum()))
-
-        def loss(weights, features=train * ratio, sign=sign):
-            errors = expit(-sign * (features @ weights[:-1] + weights[-1]))
-            gradient = -result.settings["C"] * (sign * errors) @ np.column_stack([features, np.ones(len(features))])
-            value = result.settings["C"] * -np.log1p(-errors).sum() + weights[:-1] @ weights[:-1] / 2
-            return value, gradient + np.append(weights[:-1], 0)
-
-        weights = minimize(loss, np.zeros(len(vocabulary) + 1), jac=True, tol=1e-12).x
-        odds.append(expit(other * ratio @ weights[:-1] + weights[-1]))
+        regression = LogisticRegression(C=result.settings["C"], tol=1e-10, max_iter=10_000)
+        odds.append(regression.fit(train * ratio, labels == label).predict_proba(other * ratio)[:, 1])
     columns = [1 - odds[0], *odds] if len(classes) == 2 else odds
     expected = np.column_stack(columns) / np.sum(columns, axis=0)[:, None]
     assert result.classes.tolist() == classes.tolist()

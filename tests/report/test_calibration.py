@@ -97,12 +97,9 @@ def test_texts_that_determine_no_temperature_leave_it_at_one(rows, labels_of, ob
     assert calibration_text(scores) == f"The probabilities are not calibrated: {calibration.obstacle}."
 
 
-def test_constant_logits_determine_no_temperature_and_large_ones_one_within_the_bounds():
+def test_extreme_logits_have_a_temperature_within_the_bounds_or_none():
     assert fit_temperature(np.full((9, 3), 7.0), np.arange(9) % 3) == 1
     assert LOWEST <= fit_temperature(np.array([[0.0, 1e30], [1e30, 0.0]]), np.array([0, 1])) <= HIGHEST
-
-
-def test_logits_that_overflow_are_not_calibrated_and_still_reported():
     logits = np.random.default_rng(0).normal(size=(200, 2))
     labels = logits.argmax(-1)
     logits[:50, 0] = np.inf

@@ -61,45 +61,12 @@ def lines_of(folder: Path) -> list[dict]:
     return [json.loads(line) for line in (folder / PREDICTIONS).read_text().splitlines()[1:]]
 
 
-def test_scores_and_differences_are_those_of_references(runs: list[Path], capsys: pytest.CaptureFixture) -> None:
-    report = compared(*runs)
-    right = []
-    for folder, run in zip(runs, report["runs"]):
-        labels, predictions = columns(folder)
-        assert run["name"] == folder.name, "no path of a user"
-        assert {name: score["value"] for name, score in run["scores"].items()} == pytest.approx(
-            {
-                "accuracy": accuracy_score(labels, predictions),
-                "f1_macro": f1_score(labels, predictions, average="macro"),
-            }
-        )
-        right.append(np.array(labels) == predictions)
-    (difference,) = report["differences"]
-    assert difference["scores"]["accuracy"]["value"] == pytest.approx(right[1].mean() - right[0].mean())
-    assert difference["verdict"] == "no difference that these 62 texts can show"
-    unequal = [row for row, pair in enumerate(zip(columns(runs[0])[1], columns(runs[1])[1])) if pair[0] != pair[1]]
-    assert [int(each["id"].partition("-")[0]) - 1 for each in report["disagreements"]] == unequal
-    shown = capsys.readouterr().out
-    assert "| no difference that these 62 texts can show |" in shown
-    assert f"disagree on {len(unequal)} texts" in shown
-
-
-def test_a_better_run_is_called_better(tmp_path: Path) -> None:
-    worse = save_run(tmp_path / "worse", 1)
-    better = save(tmp_path / "better", "single_label_classification", CLASSES, LABELS, LABELS)
-    assert compared(worse, better)["differences"][0]["verdict"] == "better"
-    first, second = compared(better, worse, worse)["differences"]
-    assert (first["verdict"], second["verdict"], first["run"]) == ("worse", "worse", "worse (2)")
-
-
 def test_macro_f1_decides_between_runs_of_imbalanced_classes(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    """One run never gives the rare class, and has the better accuracy."""
+    """One run never gives the rare class, and has the better accuracy. It decides, too, where it decided in a run."""
     labels, random = (np.arange(2_000) % 40 == 0).astype(int), np.random.default_rng(0).random(2_000)
     texts, names, sides = [f"text {row}" for row in range(2_000)], ["common", "rare"], {}
-    for name, answers in (
-        ("blind", np.zeros(2_000, int)),
-        ("finds", (random < np.where(labels, 0.7, 0.06)).astype(int)),
-    ):
+    finds = (random < np.where(labels, 0.7, 0.06)).astype(int)
+    for name, answers in (("blind", np.zeros(2_000, int)), ("finds", finds)):
         folder = save(tmp_path / name, "single_label_classification", names, labels, answers, texts)
         sides[folder] = f1_score(labels, answers, average="macro")
     report = compared(*sides)
@@ -108,9 +75,6 @@ def test_macro_f1_decides_between_runs_of_imbalanced_classes(tmp_path: Path, cap
     assert (difference["score"], difference["verdict"]) == ("f1_macro", "better")
     assert [run["scores"]["f1_macro"]["value"] for run in report["runs"]] == pytest.approx([*sides.values()])
     assert "the verdict is that of macro F1, the mean over classes" in capsys.readouterr().out
-
-
-def test_macro_f1_decides_where_it_decided_in_a_run(tmp_path: Path) -> None:
     folders = [save_run(tmp_path / "plain", 1), save_run(tmp_path / "weighted", 2)]
     assert compared(*folders)["differences"][0]["score"] == "accuracy"
     (folders[1] / "evaluation.json").write_text(json.dumps({"comparison": {"score": "f1_macro"}}))
@@ -150,6 +114,10 @@ def save_answers(folder: Path, wrong: float) -> Path:
     return save(folder, ANSWERS, [], right, found)
 
 
+def scores_of_classes(gold: list[str], found: list[str]) -> dict[str, float]:
+    return {"accuracy": accuracy_score(gold, found), "f1_macro": f1_score(gold, found, average="macro")}
+
+
 def scores_of_sets(gold: list[list[str]], found: list[list[str]]) -> dict[str, float]:
     sides = [[[name in row for name in CLASSES] for row in side] for side in (gold, found)]
     return {"f1_micro": f1_score(*sides, average="micro")}
@@ -169,7 +137,7 @@ def scores_of_words(gold: list[list[str]], found: list[list[str]]) -> dict[str, 
 
 # How a run is saved, the score that decides, references for the scores of labels and predictions, and what is shown.
 KINDS: dict[str, tuple[Any, str, Any, str]] = {
-    "classes": (save_classes, "accuracy", lambda *sides: {"accuracy": accuracy_score(*sides)}, "| better |"),
+    "classes": (save_classes, "accuracy", scores_of_classes, "| better |"),
     "sets": (save_sets, "f1_micro", scores_of_sets, "micro F1"),
     "numbers": (save_numbers, "rmse", lambda *sides: {"rmse": root_mean_squared_error(*sides)}, "most on the first."),
     "entities": (save_tags, "f1", scores_of_entities, "F1 of entities"),
@@ -198,7 +166,8 @@ def test_runs_of_every_kind_are_compared(kind: str, tmp_path: Path, capsys: pyte
     unequal = [a["id"] for a, b in zip(*map(lines_of, runs)) if a["prediction"] != b["prediction"]]
     assert {each["id"] for each in report["disagreements"]} == {*unequal}
     assert compared(runs[1], runs[0])["differences"][0]["verdict"] == "worse"
-    assert compared(runs[1], runs[1])["differences"][0]["verdict"] == "no difference that these 62 texts can show"
+    [same] = compared(runs[1], runs[1])["differences"]
+    assert (same["run"], same["verdict"]) == ("b (2)", "no difference that these 62 texts can show")
 
 
 def test_the_greatest_disagreements_of_numbers_are_first(tmp_path: Path) -> None:
@@ -232,17 +201,16 @@ def test_texts_of_disagreements_are_those_of_the_wrong_answers(
         row = int(each["id"].partition("-")[0]) - 1
         assert each["text"] == TEXTS[row]
         assert row >= 60 or each["where"] == f"test.csv, row {row + 1}", "of equal texts, either"
-    assert "a film, number" in capsys.readouterr().out
+    assert "\n| a film, number" in capsys.readouterr().out
     (runs[0] / MISCLASSIFIED).unlink()
     assert {each["text"] is None for each in compared(runs[0], shuffled)["disagreements"]} == {True, False}
 
 
 def test_runs_that_cannot_be_compared(runs: list[Path], tmp_path: Path, capfd: pytest.CaptureFixture) -> None:
-    part = save_run(tmp_path / "part", 1, range(20))
-    many = save_run(tmp_path / "many", 1, label_names=[*CLASSES, *map(str, range(9))])
-    labels = save_run(tmp_path / "labels", 1, labels=(LABELS + 1) % 3)
     damaged, empty = save_run(tmp_path / "damaged", 1), tmp_path / "empty"
-    numbers = save_numbers(tmp_path / "numbers", 1)
+    others = save(tmp_path / "others", "single_label_classification", list("xyz"), LABELS, LABELS)
+    numbers, apart = save_numbers(tmp_path / "numbers", 1), save_run(tmp_path / "apart", 1, range(20))
+    rest = save_run(tmp_path / "rest", 1, range(20, 60))
     lines = (damaged / PREDICTIONS).read_text().splitlines()
     empty.mkdir()
     unknown = lines[0].replace("single_label", "none")
@@ -263,33 +231,26 @@ def test_runs_that_cannot_be_compared(runs: list[Path], tmp_path: Path, capfd: p
         (["--output", "o.json", *runs], "runs: required, before all options"),
         ([runs[0], empty], f"empty: a folder without {PREDICTIONS}"),
         ([runs[0], numbers], "differ: single_label_classification and regression"),
-        ([runs[0], many], "bad, middling, good and bad, middling, good, 0, 1, 2, 3, 4, 5, 6, ..."),
-        ([runs[0], labels], f"62 texts with other true labels than in run1: row 1 {CLASSES[(LABELS[0] + 1) % 3]}"),
-        ([*runs, "--labels_of", "other"], "--labels_of other: name one of the runs"),
-        ([*runs, "--drop_labels", "good"], "--drop_labels is retired: use --labels_of"),
+        ([runs[0], others], "have no class in common, as runs of one task do: bad, middling, good and x, y, z"),
+        ([apart, rest], "apart, rest: the runs have no text in common"),
+        ([*runs, "--labels_of", runs[1]], "--labels_of is retired: name the run first whose true labels"),
         ([*runs, "--output", tmp_path / "no" / "out.json"], "not found"),
     ):
         refused(capfd, compare.main, arguments, *pieces)
-    report = compared(runs[0], part)
-    assert (report["texts"], report["disagreements"]) == (20, []), "the same weights on a part of the texts"
 
 
-def test_corrected_labels_are_those_of_the_run_that_is_chosen(
-    runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
-    labels = np.where(np.arange(len(TEXTS)) < 7, (LABELS + 1) % 3, LABELS)
-    corrected = save_run(tmp_path / "corrected", 2, labels=labels)
-    for labelled in (runs[0], corrected):
-        report, true = compared(runs[0], corrected, "--labels_of", labelled), columns(labelled)[0]
-        expected = [accuracy_score(true, columns(folder)[1]) for folder in (runs[0], corrected)]
+def test_the_labels_of_the_first_run_count(runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """Of those that were corrected, and where a run has the classes in another order, or lacks one."""
+    corrected = save_run(
+        tmp_path / "corrected", 2, labels=np.where(np.arange(len(TEXTS)) < 7, (LABELS + 1) % 3, LABELS)
+    )
+    for sides in ((runs[0], corrected), (corrected, runs[0])):
+        report, true = compared(*sides), columns(sides[0])[0]
+        expected = [accuracy_score(true, columns(folder)[1]) for folder in sides]
         assert [run["scores"]["accuracy"]["value"] for run in report["runs"]] == pytest.approx(expected)
-        ((name, ids),) = report["relabelled"].items()
-        assert (name != labelled.name, [int(each.partition("-")[0]) for each in ids]) == (True, [*range(1, 8)])
-        assert f"7 texts; those of {labelled.name} count" in capsys.readouterr().out
-
-
-def test_runs_of_other_classes_are_compared_by_their_names(runs: list[Path], tmp_path: Path, capfd) -> None:
-    """In another order, and on the texts of the classes that both have."""
+        ids = report["relabelled"][sides[1].name]
+        assert [int(each.partition("-")[0]) for each in ids] == [*range(1, 8)]
+        assert f"7 texts; those of {sides[0].name} count" in capsys.readouterr().out
     true, answers = columns(runs[1])
     for name, names in (("turned", ["good", "bad", "middling"]), ("dropped", ["good", "bad"])):
         rows = [row for row in range(len(TEXTS)) if CLASSES[true[row]] in names]
@@ -299,10 +260,8 @@ def test_runs_of_other_classes_are_compared_by_their_names(runs: list[Path], tmp
     turned, expected = (compared(runs[0], each)["runs"][1]["scores"] for each in (tmp_path / "turned", runs[1]))
     for name, score in expected.items():
         assert turned[name]["value"] == pytest.approx(score["value"])
-    refused(capfd, compare.main, [runs[0], tmp_path / "dropped"], "classes of run1 and dropped", "middling")
+    report = compared(runs[0], tmp_path / "dropped")
     kept = [row for row in range(len(TEXTS)) if true[row] != 1]
-    report = compared(runs[0], tmp_path / "dropped", "--labels_of", tmp_path / "dropped")
-    assert report["texts"] == len(kept)
-    _, answers = columns(runs[0])
-    expected = accuracy_score([true[row] for row in kept], [answers[row] for row in kept])
+    assert (report["texts"], report["relabelled"]) == (len(kept), {})
+    expected = accuracy_score([true[row] for row in kept], [columns(runs[0])[1][row] for row in kept])
     assert report["runs"][0]["scores"]["accuracy"]["value"] == pytest.approx(expected)

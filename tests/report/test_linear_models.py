@@ -11,7 +11,7 @@ import serve
 from shared import refused
 from test_baseline import corpus
 
-from modeling_scratch.report.baselines import BASELINES, one_versus_rest, ridge, run_baselines
+from modeling_scratch.report.baselines import one_versus_rest, ridge, run_baselines
 
 TEXTS = ["A dull film, film", "plot scene", "bright actor dull odd", "unheard of"]
 ONE_CLASS = "single_label_classification"
@@ -40,7 +40,7 @@ def test_the_saved_model_gives_the_probabilities_of_scikit_learn(classes: list[i
         scores = [[of_text[name] for name in names] for of_text in listed[:-1]]
         assert scores == pytest.approx(np.float32(expected), abs=2e-7), "predict writes the digits of float32"
         assert [answer["label"] for answer in found] == [*(names[label] for label in result.predictions), None]
-    assert number + 1 == len(BASELINES)
+    assert number == 1
 
 
 def test_sets_of_classes_and_numbers(tmp_path: Path) -> None:
@@ -57,28 +57,20 @@ def test_sets_of_classes_and_numbers(tmp_path: Path) -> None:
     assert [answer["score"] for answer in found] == pytest.approx(np.float32(model.predictions))
 
 
-@pytest.fixture
-def linear(tmp_path: Path) -> Path:
-    result = run_baselines(*corpus(2, 60, seed=0), TEXTS)[0]
-    result.weights.save(tmp_path / "linear", result.name, ONE_CLASS, ["bad", "good"], has_pairs=False)
-    return tmp_path / "linear"
-
-
-def test_unknown_words_are_counted(linear: Path, capfd: pytest.CaptureFixture) -> None:
+def test_unknown_words_are_counted_and_other_programs_refuse_the_model(
+    tmp_path: Path, capfd: pytest.CaptureFixture
+) -> None:
+    linear, result = tmp_path / "linear", run_baselines(*corpus(2, 60, seed=0), TEXTS)[0]
+    result.weights.save(linear, result.name, ONE_CLASS, ["bad", "good"], has_pairs=False)
     [answer, _] = answers(linear, ["dull film", "nothing of that"])
     assert answer["label"] == "bad"
     assert "words that the model has not seen (nothing, of, that): 3" in capfd.readouterr().err
     for extra in ("--max_length 9", "--precision bfloat16", "--text_column a b"):
         with pytest.raises(SystemExit):
             answers(linear, TEXTS, extra)
+    told = f"--model {linear}: a linear model, which only `modeling-scratch predict` reads"
+    refused(capfd, serve.main, ["--model", linear], told)
     (linear / "weights.safetensors").write_bytes(b"\xff" * 20)
     with pytest.raises(SystemExit):
         answers(linear, TEXTS)
     assert "damaged: restore it" in capfd.readouterr().err
-
-
-def test_a_program_that_needs_a_transformer_names_the_one_that_reads_it(
-    linear: Path, capfd: pytest.CaptureFixture
-) -> None:
-    told = f"--model {linear}: a linear model, which only `modeling-scratch predict` reads"
-    refused(capfd, serve.main, ["--model", linear], told)

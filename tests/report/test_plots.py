@@ -60,19 +60,15 @@ def test_a_picture_is_drawn_whatever_is_in_it(picture: str, tmp_path: Path) -> N
         assert all(300 <= side < 3_000 for side in image.size)
 
 
-def test_the_evaluation_of_the_best_model_at_the_end_is_no_point_of_the_curve(tmp_path: Path) -> None:
-    log = run_log(100)
-    for name, more in (("0.png", []), ("1.png", [{**log[-1], "eval_accuracy": 0.1}])):
-        losses_and_score_png([*log, *more], tmp_path / name, *ACCURACY)
-    assert (tmp_path / "0.png").read_bytes() == (tmp_path / "1.png").read_bytes()
-
-
-def test_a_picture_replaces_an_older_one_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
-    path = tmp_path / "curve.png"
+def test_a_picture_replaces_an_older_one_whole(tmp_path: Path) -> None:
+    """The evaluation of the best model at the end, a second one of its step, is no point of the curve."""
+    path, log = tmp_path / "curve.png", run_log(100)
     path.write_text("an older picture")
-    losses_and_score_png([], str(path), *ACCURACY)
-    assert path.read_bytes().startswith(b"\x89PNG")
-    assert list(tmp_path.iterdir()) == [path]
+    losses_and_score_png(log, str(path), *ACCURACY)
+    first = path.read_bytes()
+    assert first.startswith(b"\x89PNG")
+    losses_and_score_png([*log, {**log[-1], "eval_accuracy": 0.1}], path, *ACCURACY)
+    assert (path.read_bytes(), list(tmp_path.iterdir())) == (first, [path])
     path.unlink()
     (path / "in the way").mkdir(parents=True)
     with pytest.raises(DataError, match=r"curve\.png: not a regular file"):

@@ -22,7 +22,7 @@ from modeling_scratch.utils.markdown import escaped
 
 NAMES = ["bad", "good"]
 CLASSES = ["bad", "fair", "good"]
-OWN = {"bad": ["dull", "cold", "not good"], "fair": ["mild", "average"], "good": ["warm", "bright"]}
+OWN = {"bad": ["dull", "isn't", "not good"], "fair": ["mild", "average"], "good": ["warm", "bright"]}
 COMMON = ["film", "the", "plot", "a"]
 
 
@@ -46,14 +46,10 @@ def test_the_surest_wrong_answers_are_first(tmp_path: Path) -> None:
     found = wrong_answers(texts, labels, sure, linear)
     save_misclassified(found, tmp_path)
     lines = lines_of(tmp_path / MISCLASSIFIED)
-    assert {line["row"] for line in lines} == {str(row + 1) for row in np.flatnonzero((sure > 0.5) != labels)}
-    assert [float(line["probability"]) for line in lines] == sorted(
-        (float(line["probability"]) for line in lines), reverse=True
-    )
-    for line in lines:
-        row = int(line["row"]) - 1
-        assert line["text"] == texts[row]
-        assert line["where"] == f"a|b.csv, row {2 * row}"
+    wrong, order = np.flatnonzero((sure > 0.5) != labels), [int(line["row"]) - 1 for line in lines]
+    assert order == sorted(wrong, key=lambda row: -max(sure[row], 1 - sure[row]))
+    for row, line in zip(order, lines):
+        assert (line["text"], line["where"]) == (texts[row], f"a|b.csv, row {2 * row}")
         assert (line["label"], line["linear_answer"]) == (NAMES[labels[row]], NAMES[linear[row]])
         assert float(line["probability"]) == pytest.approx(max(sure[row], 1 - sure[row]), rel=1e-3)
     report, quoted = misclassified_text(found, "NB-SVM"), misclassified_table(found, "NB-SVM")
@@ -67,13 +63,11 @@ def test_the_surest_wrong_answers_are_first(tmp_path: Path) -> None:
 def test_pairs_have_two_columns_and_no_wrong_answer_says_nothing(tmp_path: Path) -> None:
     pairs = [of_parts(["ten people left", "the theatre was full"]), of_parts(["it is long", "it is short"])]
     one, sure = np.array([0, 1]), np.array([0.9, 0.8])
-    wrong = wrong_answers(pairs, one, sure, linear=one)
-    save_misclassified(wrong, tmp_path)
+    save_misclassified(wrong := wrong_answers(pairs, one, sure, linear=one), tmp_path)
     (line,) = lines_of(tmp_path / MISCLASSIFIED)
     assert (line["text"], line["text_pair"]) == ("ten people left", "the theatre was full")
     assert "both models" not in misclassified_text(wrong, "NB-SVM")
-    right = wrong_answers(pairs, np.array([1, 1]), sure, linear=one)
-    save_misclassified(right, tmp_path)
+    save_misclassified(right := wrong_answers(pairs, np.array([1, 1]), sure, linear=one), tmp_path)
     assert misclassified_text(right, "NB-SVM") == misclassified_table(right, "NB-SVM") == ""
     assert not (tmp_path / MISCLASSIFIED).exists()
 

@@ -12,7 +12,7 @@ from modeling_scratch.report.metrics import CLASSES, METRICS, macro_f1_decides
 from modeling_scratch.report.significance import MODEL, compared, headline_of, strongest, with_intervals
 
 ACCURACY, MACRO_F1 = CLASSES.scores
-LABELS = np.array([0] * 40 + [1] * 60)
+LABELS, RARE = np.array([0] * 40 + [1] * 60), np.array([0] * 900 + [1] * 100)
 BASELINE = "NB-SVM"
 
 
@@ -23,36 +23,35 @@ def right_in(share: float, labels: np.ndarray = LABELS) -> np.ndarray:
     return np.where(shuffled, 1 - labels, labels)
 
 
-def headline(labels: np.ndarray, predicted: np.ndarray, score: Any = ACCURACY, constant: int = 1) -> str | None:
-    return headline_of(score, labels, predicted, np.full_like(labels, constant), ["no", "yes"].__getitem__)
+HEADLINES: dict[str, tuple[np.ndarray, np.ndarray, Any, int, str | None]] = {
+    "near the most frequent class": (
+        LABELS, right_in(0.65), ACCURACY, 1,
+        "not significantly better than the answer yes for every text: accuracy 65.00 % and 60.",
+    ),
+    "worse": (
+        LABELS, right_in(0.2), ACCURACY, 1, "is worse than the answer yes for every text: accuracy 20.00 % and 60.00 %"
+    ),
+    "one answer": (LABELS, np.zeros_like(LABELS), ACCURACY, 1, "predicts no for every text: it has not learned"),
+    "better": (LABELS, right_in(0.9), ACCURACY, 1, None),
+    # Texts that cannot show that a model is better say nothing.
+    "texts of one class": (ONES := np.ones(50, dtype=int), ONES, ACCURACY, 0, None),
+    "too few": (FEW := np.array([0, 1] * 5), FEW, ACCURACY, 0, None),
+    # Resamples without the rare class leave the interval at 0.
+    "a rare class": (ALONE := np.array([0] * 200 + [1]), ALONE, MACRO_F1, 0, None),
+    # A model that finds the rare class has the lower accuracy, where macro F1 decides.
+    "rare, by accuracy": (RARE, right_in(0.84, RARE), ACCURACY, 0, "is worse than the answer no"),
+    "rare, by macro F1": (RARE, right_in(0.84, RARE), MACRO_F1, 0, None),
+    "rare, at random": (
+        RARE, np.random.default_rng(0).permutation(RARE), MACRO_F1, 0, "is not significantly better than the answer no"
+    ),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("predicted", "told"),
-    [
-        (right_in(0.65), "not significantly better than the answer yes for every text: accuracy 65.00 % and 60."),
-        (right_in(0.2), "is worse than the answer yes for every text: accuracy 20.00 % and 60.00 %"),
-        (np.zeros_like(LABELS), "predicts no for every text: it has not learned"),
-        (right_in(0.9), None),
-    ],
-    ids=["near the most frequent class", "worse", "one answer", "better"],
-)
-def test_a_model_that_nobody_should_use_is_named(predicted: np.ndarray, told: str | None) -> None:
-    found = headline(LABELS, predicted)
+@pytest.mark.parametrize("name", HEADLINES)
+def test_a_model_that_nobody_should_use_is_named(name: str) -> None:
+    labels, predicted, score, constant, told = HEADLINES[name]
+    found = headline_of(score, labels, predicted, np.full_like(labels, constant), ["no", "yes"].__getitem__)
     assert told in (found or "") if told else found is None
-
-
-@pytest.mark.parametrize(
-    ("labels", "score"),
-    [
-        (np.ones(50, dtype=int), ACCURACY),
-        (np.array([0, 1] * 5), ACCURACY),
-        (np.array([0] * 200 + [1]), MACRO_F1),  # resamples without the rare class leave the interval at 0
-    ],
-    ids=["of one class", "too few", "a rare class"],
-)
-def test_texts_that_cannot_show_that_a_model_is_better_say_nothing(labels: np.ndarray, score: Any) -> None:
-    assert headline(labels, labels, score, constant=0) is None
 
 
 @pytest.mark.parametrize(
@@ -71,7 +70,7 @@ def test_the_first_line_says_which_model_to_use(only_model, only_baseline, both,
     model, baseline = (np.where(correct, labels, 1 - labels) for correct in (right, of_baseline))
     scores = with_intervals(CLASSES.scores, {MODEL: model, BASELINE: baseline}, labels)["models"]
     about = {"problem_type": "single_label_classification", "headline": None, "texts": len(labels), "split": "test"}
-    comparison = compared(ACCURACY, labels, model, baseline, BASELINE)
+    comparison = compared(ACCURACY, labels, model, {BASELINE: baseline})
     of_baselines = [{"name": BASELINE, "scores": scores[BASELINE]}]
     evaluation = {**about, "scores": scores[MODEL], "baselines": of_baselines, "comparison": comparison}
     report = scores_text(evaluation)
@@ -93,23 +92,12 @@ def test_the_strongest_baseline_is_compared_with(problem_type: str) -> None:
         assert strongest(METRICS[problem_type].score, truth, baselines) == "strong"
 
 
-RARE = np.array([0] * 900 + [1] * 100)
-
-
 def test_macro_f1_decides_where_classes_are_imbalanced_or_weighted() -> None:
     assert macro_f1_decides([0] * 90 + [1] * 9, is_weighted=False)
     assert not macro_f1_decides([1] * 6 + [0] * 4, is_weighted=False)
     assert macro_f1_decides([1] * 6 + [0] * 4, is_weighted=True)
-
-
-def test_imbalanced_classes_are_decided_by_macro_f1() -> None:
-    """Where a model that finds the rare class has the lower accuracy."""
     finds, better = right_in(0.84, RARE), right_in(0.95, RARE)
-    assert "is worse than the answer no" in (headline(RARE, finds, constant=0) or "")
-    assert headline(RARE, finds, MACRO_F1, constant=0) is None
     values = " and ".join(f"{f1_score(RARE, each, average='macro'):.2%}" for each in (finds, better))
-    found = compared(MACRO_F1, RARE, finds, better, BASELINE)
+    found = compared(MACRO_F1, RARE, finds, {BASELINE: better})
     assert found["verdict"] == "worse"
     assert found["evidence"] == f"macro F1 {values} (paired bootstrap)".replace("%", " %")
-    at_random = np.random.default_rng(0).permutation(RARE)
-    assert "is not significantly better than the answer no" in (headline(RARE, at_random, MACRO_F1, 0) or "")

@@ -27,7 +27,6 @@ from modeling_scratch import (
     load_pretrained,
 )
 from modeling_scratch.bridges.model_sources import load_model
-from modeling_scratch.data.documents import DocumentArguments, load_documents
 from modeling_scratch.modeling_decoder import ScratchDecoderForCausalLM
 from modeling_scratch.run.life_cycle import rehearse
 from modeling_scratch.run.trainer import RunTrainer
@@ -41,23 +40,21 @@ def decoder() -> ScratchDecoderForCausalLM:
     return ScratchDecoderForCausalLM(ScratchDecoderConfig(**SIZES, intermediate_size=16))
 
 
-@pytest.mark.parametrize("kind", ["native", "own"])
 @pytest.mark.parametrize("samples", [True, False])
-def test_settings_that_cannot_be_saved_are_left_out_when_they_have_no_effect(
-    kind: str, samples: bool, tmp_path: Path
-) -> None:
-    native = GPT2LMHeadModel(GPT2Config(vocab_size=20, n_embd=16, n_layer=1, n_head=2, n_positions=8))
-    (native if kind == "native" else decoder()).save_pretrained(tmp_path / "model")
+def test_settings_that_cannot_be_saved_are_left_out_when_they_have_no_effect(samples: bool, tmp_path: Path) -> None:
+    """Of a native model and of an own one."""
     settings = REFUSED_BY_THE_LIBRARY | ({"do_sample": True, "num_beams": 2} if samples else {})
-    (tmp_path / "model" / "generation_config.json").write_text(json.dumps(settings))
-    if kind == "native":
-        model = load_pretrained(str(tmp_path / "model"), ScratchDecoderForCausalLM)
-    else:
-        model = load_model(AutoModelForCausalLM, "ForCausalLM", str(tmp_path / "model"), False)
-    model.save_pretrained(tmp_path / "saved")
-    kept = GenerationConfig.from_pretrained(tmp_path / "saved")
-    expected = REFUSED_BY_THE_LIBRARY if samples else dict.fromkeys(REFUSED_BY_THE_LIBRARY)
-    assert {name: getattr(kept, name) for name in expected} == expected
+    native = GPT2LMHeadModel(GPT2Config(vocab_size=20, n_embd=16, n_layer=1, n_head=2, n_positions=8))
+    for model, load in (
+        (native, lambda folder: load_pretrained(folder, ScratchDecoderForCausalLM)),
+        (decoder(), lambda folder: load_model(AutoModelForCausalLM, "ForCausalLM", folder, False)),
+    ):
+        model.save_pretrained(tmp_path / "model")
+        (tmp_path / "model" / "generation_config.json").write_text(json.dumps(settings))
+        load(str(tmp_path / "model")).save_pretrained(tmp_path / "saved")
+        kept = GenerationConfig.from_pretrained(tmp_path / "saved")
+        expected = REFUSED_BY_THE_LIBRARY if samples else dict.fromkeys(REFUSED_BY_THE_LIBRARY)
+        assert {name: getattr(kept, name) for name in expected} == expected
 
 
 def test_a_model_that_cannot_be_saved_is_not_trained(tmp_path: Path) -> None:
@@ -85,9 +82,3 @@ def test_an_encoder_decoder_does_not_classify_and_is_told_so(tmp_path: Path) -> 
     for name in "own", "native":
         with pytest.raises(DataError, match=r"has no ForSequenceClassification"):
             load_model(AutoModelForSequenceClassification, "ForSequenceClassification", str(tmp_path / name), False)
-
-
-def test_a_folder_of_texts_is_told_how_it_is_read(tmp_path: Path) -> None:
-    (tmp_path / "book.txt").write_text("a b c")
-    with pytest.raises(DataError, match=r"no train file.* to train on all of its texts: --train_file .*/\*.txt"):
-        load_documents(DocumentArguments(data_dir=str(tmp_path)))

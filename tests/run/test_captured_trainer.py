@@ -3,8 +3,9 @@
 
 import copy
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,12 +21,25 @@ from modeling_scratch.run.captured_trainer import FEWEST_STEPS, CapturedTrainer
 from tokenization import train_wordlevel_tokenizer
 
 ROWS, TEXTS = 46, 8
-SETTINGS = {
+
+
+class Thaw(TrainerCallback):
+    """Trains the head alone in the first epoch."""
+
+    def on_train_begin(self, *_: Any, model: Any = None, **__: Any) -> None:
+        model.model.requires_grad_(False)
+
+    def on_epoch_end(self, *_: Any, model: Any = None, **__: Any) -> None:
+        model.model.requires_grad_(True)
+
+
+SETTINGS: dict[str, dict[str, Any]] = {
     "one batch an update": {},
     "accumulated": {"gradient_accumulation_steps": 3},
     "not clipped": {"max_grad_norm": 0.0},
     "smoothed labels": {"label_smoothing_factor": 0.2},
     "evaluated between": {"eval_strategy": "steps", "eval_steps": 5},
+    "frozen at first": {"callbacks": [Thaw()]},
 }
 
 
@@ -51,7 +65,7 @@ def model_of(dropout: float = 0.0) -> Any:
 
 def train(
     folder: Path, model: Any, device: str, make: Any = CapturedTrainer, resume: bool = False, **changes: Any
-) -> Trainer:
+) -> Any:
     captured = {"captured": True} if make is CapturedTrainer else {}
     callbacks: Sequence[Any] = changes.pop("callbacks", ())
     rows, collator = changes.pop("train_dataset", list), changes.pop("data_collator", DataCollatorWithPadding)
@@ -72,19 +86,13 @@ def train(
 
 
 class Witness(TrainerCallback):
-    """Remembers of which trainers the steps were captured."""
-
-    captured: ClassVar[dict[int, bool]] = {}
+    """Notes of its trainer whether the steps are captured."""
 
     def __init__(self, trainer: Any) -> None:
         self.trainer = trainer
 
     def on_step_end(self, *_: Any, **__: Any) -> None:
-        self.captured[id(self.trainer)] = getattr(self.trainer, "replays", None) is not None
-
-
-def was_captured(trainer: Trainer) -> bool:
-    return Witness.captured[id(trainer)]
+        self.trainer.was_captured = getattr(self.trainer, "replays", None) is not None
 
 
 def logged(trainer: Trainer, name: str = "loss") -> list[float]:
@@ -94,12 +102,11 @@ def logged(trainer: Trainer, name: str = "loss") -> list[float]:
 @every_device
 @pytest.mark.parametrize("settings", list(SETTINGS))
 def test_losses_norms_and_weights_are_those_of_trainer(settings: str, device: str, tmp_path: Path) -> None:
-    model = model_of()
-    plain = copy.deepcopy(model)
+    model, plain = model_of(), model_of()
     found = train(tmp_path / "captured", model, device, **SETTINGS[settings])
     expected = train(tmp_path / "plain", plain, device, Trainer, **SETTINGS[settings])
-    assert was_captured(found)
-    assert not was_captured(expected)
+    assert found.was_captured
+    assert not expected.was_captured
     for name in ("loss", "grad_norm", "learning_rate", "eval_loss"):
         torch.testing.assert_close(logged(found, name), logged(expected, name), rtol=1e-3, atol=1e-4)
     torch.testing.assert_close(model.state_dict(), plain.state_dict(), rtol=1e-3, atol=1e-4)
@@ -122,34 +129,9 @@ class Reader(TrainerCallback):
 @every_device
 def test_callbacks_see_gradients_before_an_update_and_none_after(device: str, tmp_path: Path) -> None:
     readers = Reader(), Reader()
-    model = model_of()
-    plain = copy.deepcopy(model)
-    train(tmp_path / "captured", model, device, callbacks=[readers[0]])
-    train(tmp_path / "plain", plain, device, Trainer, callbacks=[readers[1]])
+    for reader, make in zip(readers, (CapturedTrainer, Trainer)):
+        train(tmp_path / make.__name__, model_of(), device, make, callbacks=[reader])
     assert readers[0].norms == pytest.approx(readers[1].norms, rel=1e-2, abs=1e-4)
-
-
-class Thaw(TrainerCallback):
-    """Trains the head alone in the first epoch."""
-
-    def on_train_begin(self, *_: Any, model: Any = None, **__: Any) -> None:
-        model.model.requires_grad_(False)
-
-    def on_epoch_end(self, *_: Any, model: Any = None, **__: Any) -> None:
-        model.model.requires_grad_(True)
-
-
-@every_device
-def test_weights_that_are_frozen_at_first_learn_later(device: str, tmp_path: Path) -> None:
-    model = model_of()
-    before, plain = copy.deepcopy(model), copy.deepcopy(model)
-    found = train(tmp_path / "captured", model, device, callbacks=[Thaw()], learning_rate=1e-2)
-    expected = train(tmp_path / "plain", plain, device, Trainer, callbacks=[Thaw()], learning_rate=1e-2)
-    assert was_captured(found)
-    assert not was_captured(expected)
-    torch.testing.assert_close(logged(found), logged(expected), rtol=1e-3, atol=1e-3)
-    weight = "model.embeddings.tokens.weight"
-    assert not model.state_dict()[weight].equal(before.to(device).state_dict()[weight])
 
 
 @every_device
@@ -159,8 +141,7 @@ def test_a_resumed_run_ends_as_an_uninterrupted_one(device: str, tmp_path: Path)
     In float32, there are other kernels then, which draw other numbers.
     """
     saved = {"save_strategy": "steps", "save_steps": 7}
-    whole = model_of(dropout=0.2 if device == "cpu" else 0.0)
-    first, resumed = copy.deepcopy(whole), copy.deepcopy(whole)
+    whole, first, resumed = (model_of(dropout=0.2 if device == "cpu" else 0.0) for _ in range(3))
     expected = train(tmp_path / "whole", whole, device, **saved)
     train(tmp_path / "stopped", first, device, callbacks=[StopAt(9)], **saved)
     found = train(tmp_path / "stopped", resumed, device, resume=True, **saved)
@@ -212,11 +193,10 @@ OBSTACLES: dict[str, dict[str, Any]] = {
 def test_what_prevents_captures_is_logged_and_trains_as_ever(
     reason: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    model = model_of()
-    plain = copy.deepcopy(model)
+    model, plain = model_of(), model_of()
     found = train(tmp_path / "captured", model, "cpu", max_steps=3, **OBSTACLES[reason])
     train(tmp_path / "plain", plain, "cpu", Trainer, max_steps=3, **OBSTACLES[reason])
-    assert not was_captured(found)
+    assert not found.was_captured
     assert f"Steps are not captured as CUDA graphs: {reason}." in caplog.text
     torch.testing.assert_close(model.state_dict(), plain.state_dict())
 
@@ -225,27 +205,23 @@ def test_whole_numbers_as_labels_of_a_regression_are_not_packed(tmp_path: Path) 
     model = model_of()
     model.config.num_labels, model.num_labels, model.config.problem_type = 3, 3, "regression"
     rows = [{**row, "labels": [float(row["labels"])] * 3} for row in rows_of()]
-    assert not was_captured(train(tmp_path, model, "cpu", max_steps=2, train_dataset=lambda _: rows))
+    assert not train(tmp_path, model, "cpu", max_steps=2, train_dataset=lambda _: rows).was_captured
 
 
 def test_by_default_a_cpu_trains_as_ever(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    trainer = train(tmp_path, model_of(), "cpu", lambda **given: CapturedTrainer(**given), max_steps=1)
-    assert not was_captured(trainer)
+    trainer = train(tmp_path, model_of(), "cpu", partial(CapturedTrainer), max_steps=1)
+    assert not trainer.was_captured
     assert "captured" not in caplog.text
 
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 class TestOnGpu:
-    def test_a_long_run_is_captured_by_default_and_a_short_one_is_not(self, tmp_path: Path) -> None:
-        def make(**given: Any) -> Trainer:
-            return CapturedTrainer(**given)
-
-        trainer: Any = train(tmp_path, model_of(), "cuda", make, max_steps=FEWEST_STEPS, bf16=True)
-        assert was_captured(trainer)
+    @pytest.mark.parametrize("steps", [FEWEST_STEPS, 3])
+    def test_a_long_run_is_captured_by_default_and_a_short_one_is_not(self, steps: int, tmp_path: Path) -> None:
+        trainer = train(tmp_path, model_of(), "cuda", partial(CapturedTrainer), max_steps=steps, bf16=True)
+        assert trainer.was_captured == (steps == FEWEST_STEPS)
         assert np.isfinite(logged(trainer)).all()
-        trainer = train(tmp_path, model_of(), "cuda", make, max_steps=3, bf16=True)
-        assert not was_captured(trainer)
 
     def test_dropout_draws_new_numbers_at_each_replay(self, tmp_path: Path) -> None:
         trainer = train(tmp_path, model_of(0.5), "cuda", learning_rate=0.0, weight_decay=0.0, num_train_epochs=20)

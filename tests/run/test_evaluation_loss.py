@@ -37,9 +37,8 @@ def expected_loss(kind: str, outputs: Any, labels: dict[str, torch.Tensor]) -> t
         pairs = zip((outputs.start_logits, outputs.end_logits), labels.values())
         return torch.stack([F.cross_entropy(*pair) for pair in pairs]).mean()
     logits, given = outputs.logits.flatten(0, -2), labels["labels"].flatten()
-    if kind == "weighted":
-        return F.cross_entropy(logits, given, WEIGHTS, reduction="none").mean()
-    return F.cross_entropy(logits, given)
+    weights, reduction = (WEIGHTS, "none") if kind == "weighted" else (None, "mean")
+    return F.cross_entropy(logits, given, weights, reduction=reduction).mean()
 
 
 MODELS = {

@@ -21,15 +21,7 @@ def test_no_other_file_names_them() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in names
     }
-    assert {file for file, _ in found} <= {"run/layout.py", "run/folder_rule.py"}, found
-
-
-def test_each_says_which_module_writes_it() -> None:
-    constants = {value: name for name, value in vars(layout).items() if isinstance(value, str)}
-    of_modules = [(entry.name, entry.written.partition(",")[0]) for entry in layout.ENTRIES if "/" in entry.written]
-    for name, module in of_modules:
-        if name in constants and module != "Trainer":
-            assert constants[name] in (PACKAGE / f"{module}.py").read_text(encoding="utf-8"), name
+    assert {file for file, _ in found} == {"run/layout.py"}, found
 
 
 def test_what_runs_write_is_set_aside_for_another_and_nothing_else(tmp_path: Path) -> None:

@@ -73,9 +73,9 @@ def classifier(root, hub):
     for split, rows, flipped in (("train", 96, 0), ("validation", 12, 0), ("test", 52, 6)):
         write_reviews(data / f"{split}.csv", rows, flipped)
     options = f"--data_dir {data} {FAST} {SMALL} --num_train_epochs 3 --max_length 24 --class_names".split()
-    pushed = f"--output_dir {root / 'reviews'} --push_to_hub --hub_model_id user/pushed"
-    pushed += " --save_strategy steps --save_steps 9"
-    train_classifier.main([*options, *LABELS, *pushed.split(), "--hub_token", TOKEN])
+    pushed = f"--output_dir {root / 'reviews'} --push_to_hub --hub_model_id user/pushed --hub_private_repo True"
+    pushed += f" --save_strategy steps --save_steps 9 --save_linear_model True --hub_token {TOKEN}"
+    train_classifier.main([*options, *LABELS, *pushed.split()])
     return root / "reviews"
 
 
@@ -148,39 +148,28 @@ def section(folder: Path, title: str) -> str:
 
 
 def test_metadata_are_valid_for_the_hub(run, hub):
-    card = ModelCard.load(run / CARD)
+    """And its metrics are those of the evaluation."""
+    card, name = ModelCard.load(run / CARD), "pushed" if run.name == "reviews" else run.name
     card.validate()
     assert "POST /api/validate-yaml" in hub.requests
-    assert card.data.library_name == "transformers"
+    assert (card.data.library_name, card.data.model_name) == ("transformers", name)
     assert "license" not in card.data.to_dict()
     assert {result.dataset_type for result in card.data.eval_results} == {"local"}
-    name = "pushed" if run.name == "reviews" else run.name
-    assert card.data.model_name == name
     assert f"\n# {name}\n" in card.text
-
-
-def test_metrics_are_those_of_the_evaluation(run):
-    evaluation = read(run / "evaluation.json")
-    results = ModelCard.load(run / CARD).data.eval_results
-    found = {(result.metric_type, result.dataset_split): result for result in results}
-    if "confusion_matrix" in evaluation:
-        for name in ("accuracy", "f1_macro"):
-            value = found[name, "test"].metric_value
-            assert value == pytest.approx(evaluation[name])
-            assert evaluation[name] == read(run / "all_results.json")[f"test_{name}"]
-    elif "sentences" in evaluation:
-        for name in ("accuracy", "f1"):
-            metric = found[name, "test"]
-            assert metric.metric_value == evaluation[name] == read(run / "all_results.json")[f"test_{name}"]
-            assert f"{evaluation['baselines'][0][name]:.2%}".replace("%", " %") in metric.metric_name
-    elif "weights" in evaluation:
+    evaluation, results = read(run / "evaluation.json"), read(run / "all_results.json")
+    found = {(result.metric_type, result.dataset_split): result for result in card.data.eval_results}
+    if "weights" in evaluation:
         for split in ("validation", "test"):
             bleu, chrf, lower = evaluation[split]
             assert found["chrf", split].metric_value == chrf["value"]
             assert found["sacrebleu", split].metric_value in (bleu["value"], lower["value"])
             assert chrf["signature"] in found["chrf", split].metric_name
+    elif "accuracy" in evaluation:
+        for metric in ("accuracy", "f1_macro" if run.name == "reviews" else "f1"):
+            assert found[metric, "test"].metric_value == pytest.approx(evaluation[metric])
+            assert evaluation[metric] == results[f"test_{metric}"]
     else:
-        assert found["perplexity", "validation"].metric_value == read(run / "all_results.json")["eval_perplexity"]
+        assert found["perplexity", "validation"].metric_value == results["eval_perplexity"]
 
 
 def test_tables_show_the_figures_of_the_evaluation(classifier):
@@ -267,16 +256,19 @@ def test_a_model_of_the_library_brings_no_code(classifier, root, monkeypatch):
 
 
 def test_pushes_hold_the_card_and_the_code_and_no_pickle(classifier, hub):
-    repository = hub.repositories["user/pushed"]
-    files = hub.files("user/pushed")
+    """Nor predictions, as whoever has the texts could find them in the digests, nor what quotes texts."""
+    repository, files = hub.repositories["user/pushed"], hub.files("user/pushed")
     assert files[CARD] == (classifier / CARD).read_bytes()
     assert b"model-index" in files[CARD]
     assert b'"user/pushed"' in files[CARD]
     assert {"confusion_matrix.png", "evaluation.json", "attention.py", "tokenizer.json"} <= set(files)
+    kept = {"predictions.jsonl", "misclassified.csv", "examples.jsonl", "linear/linear.json"}
+    assert [name for name in kept if not (classifier / name).is_file()] == []
     for commit in repository.commits.values():
-        assert not any("training_args" in path for path in commit.files)
-        assert LOCK_FILE not in commit.files
-        assert not any(TOKEN.encode() in file.content for file in commit.files.values())
+        assert not {*kept, LOCK_FILE, "training_args.bin", "linear/weights.safetensors"} & commit.files.keys()
+        assert not any(secret in file.content for file in commit.files.values()
+                       for secret in (TOKEN.encode(), str(classifier.parents[1]).encode()))  # fmt: skip
+    assert (repository.private, hub.messages("user/pushed")[-1]) == (True, "End of training")
 
 
 def test_a_card_is_written_anew_until_somebody_has_edited_it(copied):
@@ -289,14 +281,6 @@ def test_a_card_is_written_anew_until_somebody_has_edited_it(copied):
     card.write_text(edited)
     assert not write_card(copied, "me/mine")
     assert card.read_text() == edited
-
-
-def test_a_push_names_the_repository_and_nothing_of_the_machine(copied, hub):
-    push_to_hub.main(["--folder", str(copied), "--repo_id", "user/plays"])
-    files = hub.files("user/plays")
-    assert b'model="user/plays"' in files["README.md"]
-    assert {"README.md", "run_config.json", "evaluation.json", "results.md", "learning_curve.png"} < files.keys()
-    assert not [name for name, content in files.items() if str(copied.parents[2]).encode() in content]
 
 
 def test_names_on_the_hub_are_links_and_paths_are_none(decoder, copied, tmp_path, monkeypatch):
@@ -325,26 +309,26 @@ def test_a_run_survives_a_card_that_cannot_be_made(copied, capsys):
     assert not (copied / CARD).exists()
 
 
-def test_a_push_that_fails_says_how_to_repeat_it(copied, hub):
-    trainer = trainer_of(copied, "user/gone")
-    hub.answers = {"receive_commit": [403]}
-    with pytest.raises(DataError, match=r"the run is saved.*modeling-scratch push --folder .*run --repo_id user/gone"):
-        share(trainer)
-    hub.answers = {}
-
-
 def test_what_is_pushed_is_what_was_verified(copied, hub):
-    """Though the tokenizer was called in other ways before, after, and between what is saved and what is pushed."""
+    """Though the tokenizer was called in other ways before, after, and between what is saved and what is pushed.
+
+    A push that fails says how to repeat it.
+    """
     trainer = trainer_of(copied, "user/verified")
-    tokenizer = trainer.processing_class
-    tokenizer(["the cat", "sees"], padding=True)
+    trainer.processing_class(["the cat", "sees"], padding=True)
     trainer.save_model(_internal_call=True)
-    tokenizer("the cat sees", truncation=True, max_length=5)
+    trainer.processing_class("the cat sees", truncation=True, max_length=5)
+    hub.answers = {"receive_commit": [403]}
+    told = r"the run is saved.*modeling-scratch push --folder .*run --repo_id user/verified"
+    with pytest.raises(DataError, match=told):
+        share(trainer)
     share(trainer)
     pushed = hub.files("user/verified")
     recorded = json.loads(pushed["verify.json"])["files"]
-    assert {name: sha256(pushed[name]).hexdigest() for name in recorded} == {
-        name: file["sha256"] for name, file in recorded.items()
+    assert {name: file["sha256"] for name, file in recorded.items()} == {
+        name: sha256(pushed[name]).hexdigest() for name in recorded
     }
     said = json.loads(pushed["tokenizer.json"])
     assert (said["truncation"], said["padding"]) == (None, None)
+    push_to_hub.main(["--folder", str(copied), "--repo_id", "user/again"])
+    assert b'model="user/again"' in hub.files("user/again")["README.md"]

@@ -45,26 +45,21 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_trusted_code_runs(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    """The doctor finds nothing in it. Without trust, it is named, and refused."""
     model = pretrained(AutoModelForSequenceClassification, folder, True)
     assert model.config.hidden_act == NEW
     explained, _ = load_explained(str(folder), trust_remote_code=True)
     ids = torch.tensor([[2, 6, 7, 3]])
     with torch.no_grad():
         assert torch.equal(explained(input_ids=ids).logits, model.eval()(input_ids=ids).logits)
+    write_verification(folder)
+    diagnosis = doctor.check_folder(folder, True, only=["auto_classes", "recorded_files"])
+    assert diagnosis.is_sound, str(diagnosis)
     (folder / "texts.txt").write_text("a good film\n", encoding="utf-8")
     given = ["--model", str(folder), "--input", str(folder / "texts.txt"), "--output", str(folder / "answers.csv")]
     predict([*given, "--trust_remote_code"])
     assert "LABEL" in (folder / "answers.csv").read_text(encoding="utf-8")
     assert "--trust_remote_code runs the code of the folder" in refusal(capsys, predict, [*given, "--overwrite"])
-
-
-def test_the_doctor_finds_nothing(folder: Path) -> None:
-    write_verification(folder)
-    diagnosis = doctor.check_folder(folder, True, only=["auto_classes", "recorded_files"])
-    assert diagnosis.is_sound, str(diagnosis)
-
-
-def test_code_that_is_not_trusted_is_named(folder: Path) -> None:
     with pytest.raises(DataError, match="--trust_remote_code runs the code of the folder"):
         load_explained(str(folder))
     with pytest.raises(StrictDataclassError, match=NEW):

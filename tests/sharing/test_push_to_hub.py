@@ -19,11 +19,8 @@ from processes import in_child
 from records import findings, is_as_recorded
 from shared import refused
 from toy_text import toy_tokenizer
-from transformers import TrainingArguments
 
 from modeling_scratch.doctor.diagnosis import folder_of
-from modeling_scratch.run.pushing import share
-from modeling_scratch.run.trainer import RunTrainer
 from modeling_scratch.sharing.uploads import check_contents
 from modeling_scratch.sharing.verification import write_verification
 from modeling_scratch.utils.errors import DataError
@@ -250,28 +247,6 @@ def test_texts_of_the_data_of_a_run_stay_here(hub, folder, capfd):
     assert not [name for name, content in on_the_hub(hub, repository).items() if words.encode() in content]
 
 
-def test_a_push_of_a_run_leaves_predictions_behind(hub, tmp_path, capfd):
-    """Whoever has the texts could find them in the digests."""
-    output = tmp_path / "run"
-    arguments = TrainingArguments(
-        str(output), use_cpu=True, report_to="none", push_to_hub=True, hub_model_id="user/trained", hub_token=TOKEN,
-        hub_private_repo=True,
-    )  # fmt: skip
-    trainer = RunTrainer(TEXTS.model(), arguments, processing_class=toy_tokenizer())
-    trainer.save_model(_internal_call=True)
-    (output / "linear").mkdir()
-    tables = {"predictions.jsonl", "misclassified.csv", "class_words.csv"}
-    left = {*tables, "examples.jsonl", "test.translations.txt", "notes.md", *LINEAR}
-    for name in ("results.md", *left):
-        (output / name).write_text("of the run")
-    share(trainer)
-    names = on_the_hub(hub, "user/trained").keys()
-    assert {"model.safetensors", "results.md", "attention.py"} < names
-    assert not left & names
-    assert "End of training" in hub.messages("user/trained")
-    assert hub.repositories["user/trained"].private
-
-
 def test_what_no_run_wrote_is_left_out_and_named(hub, folder, capfd):
     def uploaded() -> set[str]:
         return set(re.findall(r" bytes  (\S+)", push(capfd, folder, "user/strange", "--dry_run")))
@@ -329,15 +304,7 @@ def test_what_is_wrong_in_a_folder_never_leaves_it(fault, hub, folder, capfd):
     assert len(hub.requests) == seen
 
 
-def test_texts_that_resemble_tokens_go(tmp_path):
-    (tmp_path / "README.md").write_text(f"sha256:{'0a' * 32}\nhf_short\n{'hf_' * 100_000}\n")
-    check_contents(tmp_path, ["README.md"])
-    (tmp_path / "README.md").write_text("# Mine\n\nof-no-known-form\n")
-    with pytest.raises(DataError, match=r"README.md: contains an access token in line 3; remove it"):
-        check_contents(tmp_path, ["README.md"], "of-no-known-form")
-
-
-def test_arguments_that_cannot_work(hub, folder, capfd):
+def test_arguments_and_texts_that_cannot_work(hub, folder, capfd):
     for arguments, part in (
         (["--commit_message", TOKEN], "do not pass an access token"),
         (["--repo_id", "user/x/y"], "user/x/y"),
@@ -346,3 +313,7 @@ def test_arguments_that_cannot_work(hub, folder, capfd):
         (["--folder", "nowhere"], "--folder nowhere: folder not found"),
     ):
         not_pushed(capfd, options(folder, "user/x", *arguments), part)
+    (folder / "README.md").write_text(f"sha256:{'0a' * 32}\nhf_short\n{'hf_' * 100_000}\nof-no-known-form\n")
+    check_contents(folder, ["README.md"])  # what resembles tokens
+    with pytest.raises(DataError, match=r"README.md: contains an access token in line 4; remove it"):
+        check_contents(folder, ["README.md"], "of-no-known-form")

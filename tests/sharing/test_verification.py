@@ -115,7 +115,7 @@ def test_every_file_that_a_loader_could_read_and_the_record_lacks_is_named(copy:
         put(copy, name)
     (copy / "link").symlink_to(copy.parent, target_is_directory=True)  # and not followed
     assert {*differing_files(copy)} == {f"{name} (not recorded)" for name in {*PLANTED, "link"}}
-    assert f"{len(PLANTED) + 1} files are not those that" in findings(copy)["recorded_files"].what
+    assert f"{len(PLANTED) + 1} files not as recorded in verify.json: " in findings(copy)["recorded_files"].what
 
 
 def test_what_runs_and_people_put_beside_a_model_is_no_part_of_it(copy: Path) -> None:

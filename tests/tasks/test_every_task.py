@@ -63,6 +63,7 @@ CASES = {
             "--metric_for_best_model f1": "the choices are loss, bleu, chrf, perplexity",
             "--bpe_dropout 0.1": "--bpe_dropout is retired",
             "--r_drop 1": "--r_drop is retired",
+            "--predict_with_generate True": "--predict_with_generate is retired",
             "--max_length 4 --tokenizer_kind byte_bpe --vocab_size 259": "exceed 4 tokens",
             "--preset bert": "argument --preset: invalid choice: 'bert'",
             "--num_beams 0": "--num_beams",
@@ -151,6 +152,7 @@ def test_a_native_checkpoint_is_fine_tuned(name: str, made: Any, data: Path, tmp
     auto_class = getattr(transformers, tasks.named(name).card.use.auto_class)
     assert type(auto_class.from_pretrained(tmp_path / "run")).__name__.startswith("ScratchEncoder")
     assert AutoTokenizer.from_pretrained(tmp_path / "run").model_max_length == 30
+    assert json.loads((tmp_path / "run" / "run_config.json").read_text())["training"]["learning_rate"] == 5e-5
     assert "Use the Transformer" not in (tmp_path / "run" / "results.md").read_text()  # three steps teach nothing
 
 

@@ -83,6 +83,7 @@ def test_learns_and_keeps_its_translations(run: Path, data: Path) -> None:
     assert evaluation["test"][1]["value"] > 3 * of_others[1].value
     assert "nrefs:1" in evaluation["test"][0]["signature"]
     results = (run / "results.md").read_text()
+    assert "BLEU on test is" in results.splitlines()[0]
     assert "beam 2" in results
     assert f"test: {ROWS['test']} texts" in results
     assert len((run / "test.translations.txt").read_text().splitlines()) == ROWS["test"]

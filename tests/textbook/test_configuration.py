@@ -1,19 +1,29 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""A config refuses what no model can be, warns of misnamed fields, derives sizes, and comes back from JSON."""
+"""A config refuses what no model can be, warns of misnamed fields, comes back from JSON; presets are the papers'."""
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+import transformers
 from huggingface_hub.errors import StrictDataclassError
 from model_cases import TINY, library_messages, tiny
 from transformers import AutoConfig, BertConfig, PreTrainedConfig
 
 import modeling_scratch
-from modeling_scratch import ScratchConfig, ScratchDecoderConfig, ScratchEncoderConfig, ScratchSeq2SeqConfig
+from modeling_scratch import (
+    ScratchConfig,
+    ScratchDecoderConfig,
+    ScratchEncoderConfig,
+    ScratchEncoderModel,
+    ScratchSeq2SeqConfig,
+    convert_config,
+    presets,
+)
 from modeling_scratch.bridges.configs import FAMILIES
 from modeling_scratch.utils.field_names import likely_field
 
@@ -97,23 +107,28 @@ def test_a_sensible_value_is_kept_as_it_is() -> None:
     for settings in SENSIBLE:
         config = tiny(**settings)
         assert {name: getattr(config, name) for name in settings} == settings
-        assert (
-            modeling_scratch.ScratchEncoderModel(config)(torch.tensor([[1, 2, 3]])).last_hidden_state.isfinite().all()
-        )
+        assert ScratchEncoderModel(config)(torch.tensor([[1, 2, 3]])).last_hidden_state.isfinite().all()
 
 
-def test_sizes_left_out_are_derived() -> None:
+def test_what_is_left_out_is_derived() -> None:
+    """Rotary positions alone have parameters; names of labels count them."""
     config = ScratchSeq2SeqConfig(hidden_size=24, num_attention_heads=6, num_hidden_layers=3)
     assert (config.head_dim, config.num_key_value_heads, config.embedding_size) == (4, 6, 24)
     assert (config.decoder_layers, config.decoder_vocab_size) == (3, config.vocab_size)
 
-
-def test_rope_parameters_are_there_for_rotary_positions_alone() -> None:
     assert tiny(position_type="rotary").rope_parameters == {"rope_theta": 10_000.0, "rope_type": "default"}
     assert tiny(position_type="rotary", rope_theta=5e5).rope_parameters["rope_theta"] == 5e5
     assert tiny(position_type="sinusoidal", rope_parameters={"rope_theta": 5e5}).rope_parameters is None
     llama3 = tiny(**rotary(**LLAMA3), max_position_embeddings=64)
     assert llama3.rope_parameters["original_max_position_embeddings"] == 64
+
+    numbered = tiny(num_labels=3)
+    assert numbered.label2id == {name: number for number, name in numbered.id2label.items()}
+    settings = {name: value for name, value in TINY.items() if name != "num_labels"}
+    named = ScratchEncoderConfig(**settings, id2label={"0": "bad", "1": "fair", "2": "good"})
+    assert (named.num_labels, named.id2label[2]) == (3, "good")
+    assert named.label2id == {"bad": 0, "fair": 1, "good": 2}
+    assert ScratchEncoderConfig(**settings, label2id={"bad": 0, "good": 1}).id2label == {0: "bad", 1: "good"}
 
 
 TWO_VOCABULARIES = {"share_encoder_decoder_embeddings": False, "decoder_vocab_size": 40, "decoder_start_token_id": 3}
@@ -149,17 +164,6 @@ def test_the_size_of_a_retired_table_is_dropped_if_0_and_refused_otherwise(tmp_p
     path.write_text(json.dumps({**tiny().to_dict(), "ngram_vocab_size": 5}))
     with pytest.raises(ValueError, match=r"\Angram_vocab_size=5: .+\Z"):  # one line: . is no line break
         AutoConfig.from_pretrained(tmp_path)
-
-
-def test_names_of_labels_count_them() -> None:
-    numbered = tiny(num_labels=3)
-    assert numbered.label2id == {name: number for number, name in numbered.id2label.items()}
-    settings = {name: value for name, value in TINY.items() if name != "num_labels"}
-    named = ScratchEncoderConfig(**settings, id2label={"0": "bad", "1": "fair", "2": "good", "3": "superb"})
-    assert named.num_labels == 4
-    assert named.label2id == {"bad": 0, "fair": 1, "good": 2, "superb": 3}
-    assert ScratchEncoderConfig(**settings, label2id={"bad": 0, "good": 1}).id2label == {0: "bad", 1: "good"}
-    assert named.id2label[3] == "superb"
 
 
 # Misnamed fields
@@ -202,3 +206,71 @@ def test_every_field_of_a_convertible_family_is_known() -> None:
         for theirs, ours in family.fields.items():
             for name in [theirs] if isinstance(theirs, str) else theirs:
                 assert likely_field(name, getattr(modeling_scratch, family.config)) == ours
+
+
+# Presets: the settings of the literature
+
+Preset = Callable[..., ScratchConfig]
+PRESETS = {
+    f"{kind}-{name}": preset
+    for kind, table in (("encoder", presets.ENCODERS), ("decoder", presets.DECODERS), ("seq2seq", presets.SEQ2SEQS))
+    for name, preset in table.items()
+}
+
+
+def test_vaswani_has_the_size_of_table_3() -> None:
+    config, width, inner = presets.vaswani(), 512, 2048
+    assert (config.num_hidden_layers, config.num_attention_heads, config.hidden_dropout) == (6, 8, 0.1)
+    with torch.device("meta"):  # without allocating what is counted
+        found = sum(parameter.numel() for parameter in ScratchEncoderModel(config).parameters())
+    attention, feed_forward = 4 * (width * width + width), (width * inner + inner) + (inner * width + width)
+    assert found == 32_000 * width + 6 * (attention + feed_forward + 2 * (width + width))  # two norms
+
+
+def test_the_positions_of_roberta_start_behind_its_pad_token() -> None:
+    """So that its model has a native class with whatever tokenizer it is trained."""
+    offsets = [presets.roberta(**ids).position_offset for ids in ({}, {"pad_token_id": 0}, {"pad_token_id": None})]
+    assert offsets == [2, 1, 2]
+
+
+@pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS)
+def test_overrides_win_and_unknown_ones_are_refused_with_the_closest_name(preset: Preset) -> None:
+    """A config class would keep them in silence, and train something else."""
+    config = preset(hidden_size=24, num_attention_heads=3, hidden_act="silu", num_labels=5, attn_implementation="eager")
+    assert (config.hidden_size, config.head_dim, config.hidden_act) == (24, 8, "silu")
+    assert config.num_labels == len(config.id2label) == 5
+    assert config._attn_implementation == "eager"
+    with pytest.raises(ValueError, match="no field 'hiden_size', did you mean 'hidden_size'"):
+        preset(hiden_size=24)
+    with pytest.raises(ValueError, match="rope_parameters has no effect with position_type='learned'"):
+        preset(position_type="learned", rope_parameters={"rope_theta": 100.0})
+
+
+SEQ2SEQ: Callable[..., dict[str, Any]] = lambda **sizes: {  # noqa: E731
+    "num_labels": 2, **{f"{side}_{name}": size for side in ("encoder", "decoder") for name, size in sizes.items()},
+}  # fmt: skip
+NATIVE = {
+    "bert": transformers.BertConfig(),
+    "roberta": transformers.RobertaConfig(
+        vocab_size=50_265, max_position_embeddings=514, type_vocab_size=1, layer_norm_eps=1e-5
+    ),
+    "distilbert": transformers.DistilBertConfig(),
+    "gpt2": transformers.GPT2Config(),
+    "llama": transformers.LlamaConfig(),
+    "bart": transformers.BartConfig(d_model=768, **SEQ2SEQ(layers=6, ffn_dim=3072, attention_heads=12)),
+    "marian": transformers.MarianConfig(
+        d_model=512, scale_embedding=True, activation_function="swish", max_position_embeddings=512,
+        **SEQ2SEQ(layers=6, ffn_dim=2048, attention_heads=8),
+    ),
+}  # fmt: skip
+# The logits of BART have no bias here, and padding shifts no positions; the others are no switches.
+BESIDES = "native_model_type", "architectures", "lm_head_bias", "counted_tokens", "forced_eos_token_id", "dtype"
+
+
+@pytest.mark.parametrize("name", NATIVE)
+def test_a_preset_is_what_the_native_config_of_that_name_converts_to(name: str) -> None:
+    """Which computes what the native class computes: see test_conversion.py."""
+    ours, converted = getattr(presets, name)().to_dict(), convert_config(NATIVE[name]).to_dict()
+    for field in BESIDES:
+        ours.pop(field, None), converted.pop(field, None)
+    assert converted == ours

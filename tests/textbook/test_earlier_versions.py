@@ -21,9 +21,7 @@ from modeling_scratch import fast
 from modeling_scratch.doctor.findings import Verdict
 
 MODELS = sorted(SAVED.glob("*/models/*"))
-BY_THEIR_CODE = (
-    "ScratchEncoderForSequenceClassification", "ScratchDecoderForCausalLM", "ScratchSeq2SeqForConditionalGeneration",
-)  # fmt: skip
+QUICK = "EncoderForSequenceClassification", "DecoderForCausalLM", "Seq2SeqForConditionalGeneration"
 # The first says who saved it, the second names files of the code and has a test of its own, the third may be refused.
 MAY_CHANGE = {"transformers_version", "auto_map", "ngram_vocab_size"}
 ANSWER = """
@@ -114,13 +112,11 @@ def test_a_folder_saved_again_is_the_same(folder: Path, tmp_path: Path) -> None:
         assert name in (tmp_path / f"{file}.py").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    "folder",
-    [
-        pytest.param(folder, marks=() if folder.name in BY_THEIR_CODE else pytest.mark.slow, id=name)
-        for folder, name in zip(MODELS, ids_of(MODELS))
-    ],
-)
+def marked(folder: Path) -> Any:
+    return pytest.param(folder, marks=() if folder.name.removeprefix("Scratch") in QUICK else pytest.mark.slow)
+
+
+@pytest.mark.parametrize("folder", map(marked, MODELS), ids=ids_of(MODELS))
 def test_a_folder_with_its_own_code_needs_no_package(folder: Path, tmp_path: Path) -> None:
     copy = with_code(folder, tmp_path)
     auto_class = read_json(folder / "expected.json")["auto_class"]

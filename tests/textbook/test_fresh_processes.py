@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Folders in fresh processes, by their own code or by the package: every Auto class opens them, and saves them.
+"""Folders in fresh processes, by their own code alone: every Auto class opens them, and saves them.
 
-There, the package replaces nothing, and a folder refuses a transformers older than its code was tested with.
+There, a folder refuses a transformers older than its code was tested with.
 """
 
 import re
@@ -30,26 +30,22 @@ from safetensors.torch import load_file
 def bare(weights):
     return {name.removeprefix("model."): value for name, value in weights.items()}
 
-def load(where, auto_class, folder, **kwargs):
-    if where == "there":
-        kwargs["trust_remote_code"] = True
-    return getattr(transformers, auto_class).from_pretrained(folder, **kwargs)
+def load(auto_class, folder, **kwargs):
+    return getattr(transformers, auto_class).from_pretrained(folder, trust_remote_code=True, **kwargs)
 
 def open_folder(where, folder):
     assert transformers.AutoTokenizer.from_pretrained(folder)("a good film").input_ids[0] == 2
-    config = load(where, "AutoConfig", folder)
+    config = load("AutoConfig", folder)
     weights = {}
     for file in Path(folder).glob("*.safetensors"):
         weights |= bare(load_file(file))
     names = [name for name in config.auto_map if name != "AutoConfig" and hasattr(transformers, name)]
-    return {name: look(where, name, folder, weights) for name in names}
+    return {name: look(name, folder, weights) for name in names}
 
-def look(where, auto_class, folder, weights):
-    model, info = load(where, auto_class, folder, output_loading_info=True)
+def look(auto_class, folder, weights):
+    model, info = load(auto_class, folder, output_loading_info=True)
     with torch.device("meta"):
-        config = load(where, "AutoConfig", folder)
-        trust = {"trust_remote_code": True} if where == "there" else {}
-        empty = getattr(transformers, auto_class).from_config(config, **trust)
+        empty = getattr(transformers, auto_class).from_config(load("AutoConfig", folder), trust_remote_code=True)
     assert all(parameter.is_meta for parameter in empty.parameters()) and not model.training
     values = bare(model.state_dict())
     assert all(value.isfinite().all() for value in values.values())
@@ -66,13 +62,12 @@ class OwnClass(scratch.ScratchEncoderForSequenceClassification):
     """What a user makes of a class: its folder is one of the family all the same."""
 
 
-def train(case: Case, folder: Path) -> None:
-    """One step of Trainer, which leaves folder/checkpoint-1."""
+def train(folder: Path) -> None:
+    """One step of Trainer, which leaves folder/checkpoint-1, a classifier."""
     ids = toy_tokenizer()([text for text, _ in REVIEWS], padding=True)
-    labels = [label for _, label in REVIEWS] if case is TEXTS else ids["input_ids"]
     arguments = TrainingArguments(str(folder), max_steps=1, save_steps=1, use_cpu=True, disable_tqdm=True)
-    data = Dataset.from_dict({**ids, "labels": labels})
-    Trainer(case.model(), arguments, train_dataset=data, processing_class=toy_tokenizer()).train()
+    data = Dataset.from_dict({**ids, "labels": [label for _, label in REVIEWS]})
+    Trainer(TEXTS.model(), arguments, train_dataset=data, processing_class=toy_tokenizer()).train()
 
 
 def settings_of(name: str) -> dict[str, Any]:
@@ -80,43 +75,30 @@ def settings_of(name: str) -> dict[str, Any]:
 
 
 def write(name: str, case: Case, top: Path) -> None:
-    model = case.model(**settings_of(name))
+    model = OwnClass(case.config()) if name == "own_class" else case.model(**settings_of(name))
     if name.endswith("checkpoint-1"):
-        train(case, (top / name).parent)
-    elif name.startswith("half"):
-        model.bfloat16().save_pretrained(top / name, max_shard_size="4KB")
+        train((top / name).parent)
     else:
-        (OwnClass(case.config()) if name == "own_class" else model).save_pretrained(top / name)
+        sizes = {"max_shard_size": "4KB"} if name == "half" else {}
+        (model.bfloat16() if name == "half" else model).save_pretrained(top / name, **sizes)
+    toy_tokenizer().save_pretrained(top / name)
 
 
-def weights_in(folder: Path) -> set[str]:
-    """Their names in the base model and in the head that was saved, which differ from those in others by a prefix."""
-    return {name.removeprefix("model.") for file in folder.glob("*.safetensors") for name in load_file(file)}
-
-
-@pytest.mark.parametrize(
-    ("where", "folders"),
-    [
-        ("there", COMMON),
-        pytest.param("there", OTHERS, marks=pytest.mark.slow),
-        pytest.param("here", COMMON | OTHERS, marks=pytest.mark.slow),
-    ],
-    ids=["common", "others", "here"],
-)
-def test_every_auto_class_opens_every_folder(where: str, folders: dict[str, Case], tmp_path: Path) -> None:
+@pytest.mark.parametrize("folders", [COMMON, pytest.param(OTHERS, marks=pytest.mark.slow)], ids=["common", "others"])
+def test_every_auto_class_opens_every_folder(folders: dict[str, Case], tmp_path: Path) -> None:
     """All weights that the reader shares with the folder, bit for bit; the rest, and no other, is reported missing."""
     for name, case in folders.items():
         write(name, case, tmp_path)
-        toy_tokenizer().save_pretrained(tmp_path / name)
-    found = run_fresh(MATRIX, [(where, "open_folder", str(tmp_path / name)) for name in folders])
+    found = run_fresh(MATRIX, [("there", "open_folder", str(tmp_path / name)) for name in folders])
     for (name, case), answers in zip(folders.items(), found, strict=True):
         auto_classes = names_of_auto_classes(case.model_class)
         assert answers.keys() == auto_classes.keys()
-        saved = weights_in(tmp_path / name)
+        files = (tmp_path / name).glob("*.safetensors")  # names in a base model and in a head differ by a prefix
+        saved = {weight.removeprefix("model.") for file in files for weight in load_file(file)}
         for auto_class, answer in answers.items():
             module, _, class_name = answer["class"].rpartition(".")
             assert class_name == auto_classes[auto_class]
-            assert module.startswith("modeling_scratch." if where == "here" else "transformers_modules.")
+            assert module.startswith("transformers_modules.")
             reader = getattr(scratch, class_name)(case.config(**settings_of(name)))
             bare = {weight.removeprefix("model."): weight for weight in reader.state_dict()}
             assert set(answer["equal"]) == bare.keys() & saved
@@ -173,36 +155,3 @@ def test_an_older_version_is_refused_with_both_versions(tmp_path: Path) -> None:
     for message in messages:
         assert message.startswith("transformers>=98.0 is required")
         assert f"transformers=={__version__}" in message
-
-
-# Every class and function of the libraries by its name, and the tasks of pipelines.
-SNAPSHOT = """
-def snapshot():
-    import gradio.pipelines, gradio.pipelines_utils, transformers, transformers.generation, transformers.modeling_utils
-    from transformers.pipelines import PIPELINE_REGISTRY
-    places = [transformers, transformers.pipelines, transformers.generation, transformers.modeling_utils, gradio]
-    places += [gradio.pipelines, gradio.pipelines_utils, gradio.Interface, transformers.PreTrainedModel]
-    places.append(transformers.Pipeline)
-    seen = {(str(place), name): value for place in places for name, value in list(vars(place).items())}
-    tasks = {name: task["impl"] for name, task in PIPELINE_REGISTRY.supported_tasks.items()}
-    return {name: value for name, value in seen.items() if callable(value)}, tasks
-
-def changed(where):
-    import importlib, sys
-    before, tasks = snapshot()
-    for name in HIDDEN:
-        del sys.modules[name]
-    importlib.import_module(HIDDEN[0])
-    after, more = snapshot()
-    others = [" ".join(name) for name, value in before.items() if after.get(name) is not value]
-    others += [name for name in tasks if more[name] is not tasks[name]]
-    return len(before), others, [*more.keys() - tasks.keys()]
-"""
-
-
-def test_the_import_replaces_nothing_of_gradio_and_transformers() -> None:
-    """It only adds tasks."""
-    ((seen, replaced, added),) = run_fresh(SNAPSHOT, [("there", "changed")])
-    assert seen > 300
-    assert replaced == []
-    assert "seq2seq-translation" in added

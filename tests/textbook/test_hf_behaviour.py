@@ -1,16 +1,14 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What callers of any Hugging Face model rely on: outputs, their names and shapes, embeddings, precision, backends."""
+"""What callers of any Hugging Face model rely on: the checks of the doctor, outputs of the config, and devices."""
 
 import re
 
 import pytest
-import torch
 from model_cases import (
     BACKENDS,
     CAUSAL_LM,
     CLASSES,
     MASK,
-    SEQ2SEQ_LM,
     TEXTS,
     TINY,
     Case,
@@ -22,8 +20,6 @@ from model_cases import (
 from modeling_scratch import doctor
 from modeling_scratch.doctor.examination import CHECKS
 
-BATCH, LENGTH = MASK.shape
-LAYERS, N_HEADS = TINY["num_hidden_layers"], TINY["num_attention_heads"]
 # Checks that take some, for which see test_saving.py, test_tracing.py and test_fresh_processes.py.
 SECONDS = {"auto_classes", "one_graph", "missing_keys", "fresh_process"}
 HOLD = {"attention_backends", "half_precision", "embeddings_as_inputs", "hidden_states", "padding_right", "round_trip"}
@@ -43,58 +39,15 @@ def test_the_doctor_finds_nothing(case: Case, settings: dict, seconds: bool) -> 
 def test_a_config_may_ask_for_all_outputs(case: Case) -> None:
     """Also when the backend is chosen later, as loading does: never an empty tuple. Padding has no weight."""
     model, real = case.model(output_attentions=True, output_hidden_states=True), MASK.bool()
-    base = model.base_model(**case.inputs()).last_hidden_state
+    layers, heads = TINY["num_hidden_layers"], TINY["num_attention_heads"]
     for backend in BACKENDS:
         model.set_attn_implementation(backend)
         outputs = model(**case.batch())
-        assert len(outputs.hidden_states) == LAYERS + 1
-        torch.testing.assert_close(outputs.hidden_states[-1][real], base[real], atol=1e-5, rtol=0)
-        assert [weights.shape for weights in outputs.attentions] == [(BATCH, N_HEADS, LENGTH, LENGTH)] * LAYERS
+        assert len(outputs.hidden_states) == layers + 1
+        assert [weights.shape for weights in outputs.attentions] == [(*MASK.shape[:1], heads, 9, 9)] * layers
         for weights in outputs.attentions:
             at_padding = (weights * ~real[:, None, None]).transpose(1, 2)  # (B, T, H, S)
             assert (at_padding[real] == 0).all()
-
-
-SIDES = [(TEXTS, ""), (CAUSAL_LM, ""), (SEQ2SEQ_LM, ""), (SEQ2SEQ_LM, "decoder_")]
-
-
-@pytest.mark.parametrize(("case", "side"), SIDES, ids=[f"{side}{case.model_class.__name__}" for case, side in SIDES])
-def test_an_input_that_cannot_be_read_is_refused_by_its_name(case: Case, side: str) -> None:
-    """Of each side of an encoder-decoder, too."""
-    model, inputs = case.model(), case.inputs()
-    ids, name, mask_name = inputs[f"{side}input_ids"], f"{side}input_ids", f"{side}attention_mask"
-    embeds = model.get_input_embeddings()(ids)
-    if not side:
-        for wrong in {**inputs, "input_ids": None}, {**inputs, "inputs_embeds": embeds}:
-            with pytest.raises(ValueError, match=r"input_ids or .*inputs_embeds"):
-                model(**wrong)
-    without = {other: value for other, value in inputs.items() if other not in (name, mask_name)}
-
-    unreadable = {name: (ids[:, :0], ids[:0], ids[0]), f"{side}inputs_embeds": (embeds[:, :0], embeds[0])}
-    for wrong_name, values in unreadable.items():
-        for wrong in values:
-            shape = ", ".join(map(str, wrong.shape)) + "," * (wrong.ndim == 1)
-            with pytest.raises(ValueError, match=rf"^{wrong_name} \({shape}\): has to be a tensor \(texts, tokens"):
-                model(**{**without, wrong_name: wrong})
-    for mask in MASK[:, :-1], MASK[:1], MASK[0], torch.ones(BATCH, LENGTH + 1), MASK.tolist():
-        with pytest.raises(ValueError, match=rf"^{mask_name} \(.*\): has to be a tensor \({BATCH}, {LENGTH}\)"):
-            model(**{**inputs, mask_name: mask})
-    with pytest.raises(ValueError, match=rf"^{name} \(\): has to be a tensor"):
-        model(**{**inputs, name: inputs[name].tolist()})
-    for lowest, wrong in ((5, ids.clamp(5) + 60), (-3, ids.clamp(3, 9) - 6)):
-        wrong[0, 0] = lowest
-        with pytest.raises(IndexError, match=f"^input_ids from {lowest} to {int(wrong.max())}, .* 0 to 63"):
-            model(**{**inputs, name: wrong})
-
-
-def test_token_types_that_the_model_lacks_and_a_mask_of_another_length_than_the_source_are_named() -> None:
-    inputs = TEXTS.inputs()
-    with pytest.raises(IndexError, match=r"^token_type_ids from 0 to 2, .* 0 to 1: see config.type_vocab_size"):
-        TEXTS.model(type_vocab_size=2)(**inputs, token_type_ids=inputs["input_ids"] % 3)
-    model, inputs = SEQ2SEQ_LM.model(), SEQ2SEQ_LM.inputs()
-    inputs |= {"encoder_outputs": model.get_encoder()(inputs.pop("input_ids"), inputs["attention_mask"])}
-    with pytest.raises(ValueError, match=rf"^attention_mask .* \({BATCH}, {LENGTH}\)"):
-        model(**{**inputs, "attention_mask": MASK[:, 1:]})
 
 
 @engines

@@ -1,7 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What is loaded: missing weights, devices, and vocabularies of another size; bits and names: see test_hf_behaviour."""
+"""What is loaded: missing weights, tables that are shared, vocabularies of another size; the rest: see the doctor."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -86,42 +87,68 @@ def test_initialisation_follows_the_recipe(case: Case, settings: dict, tmp_path:
         assert drawn.std() == pytest.approx(0.1, rel=0.1)
 
 
-# Vocabularies grow and shrink: embeddings, and the decoder that may share them, change together
+# Tables
 
-TABLES = [(MASKED_LM, tied, size) for tied in (True, False) for size in (None, 8)]
-TABLES += [(ENCODER, True, 8), (SEQ2SEQ_LM, True, None), (SEQ2SEQ_LM, False, None)]
+TWO_TABLES = {"decoder_vocab_size": 40, "share_encoder_decoder_embeddings": False}
+UNTIED = {"tie_word_embeddings": False}
 
 
-def test_the_table_of_two_vocabularies_is_returned_as_it_is() -> None:
-    model = SEQ2SEQ_LM.model(share_encoder_decoder_embeddings=False)
-    assert model.resize_token_embeddings() is model.get_input_embeddings()
+@pytest.mark.parametrize(
+    ("settings", "count"), [({}, 1), (UNTIED, 2), (TWO_TABLES, 2), ({**TWO_TABLES, **UNTIED}, 3)], ids=str
+)
+def test_who_shares_a_table(settings: dict, count: int, tmp_path: Path) -> None:
+    """After construction, loading and saving again: the same memory, and every tensor stored once."""
+    case = SEQ2SEQ_LM
+    model = case.model(**settings, embedding_size=8 if count > 1 else None, lm_head_bias=True)
+    model.save_pretrained(tmp_path / "first")
+    loaded, info = case.model_class.from_pretrained(tmp_path / "first", output_loading_info=True)
+    assert not any(info.values())
+    loaded.save_pretrained(tmp_path / "second")
+    for one in model, loaded, case.model_class(model.config):
+        encoder, decoder = (side.embeddings.tokens.weight for side in (one.model.encoder, one.model.decoder))
+        assert len({weight.data_ptr() for weight in (encoder, decoder, one.lm_head.weight)}) == count
+        assert (encoder is decoder) == ("share_encoder_decoder_embeddings" not in settings)
+        assert (one.lm_head.weight is decoder) == ("tie_word_embeddings" not in settings)
+    files = [tmp_path / name / "model.safetensors" for name in ("first", "second")]
+    assert files[0].read_bytes() == files[1].read_bytes()
+    assert load_file(files[0]).keys() == {name for name, _ in model.named_parameters()}
+    batch = {name: value % 40 if name.endswith("ids") else value for name, value in case.inputs().items()}
+    assert_same_outputs(loaded(**batch), model(**batch))
+
+
+RESIZED: list[tuple[Case, dict[str, Any]]] = [
+    (MASKED_LM, {}), (MASKED_LM, {"embedding_size": 8}), (MASKED_LM, UNTIED), (ENCODER, {"embedding_size": 8}),
+    (MASKED_LM, {"embedding_size": 8, **UNTIED}), (SEQ2SEQ_LM, {"lm_head_bias": True}),
+    (SEQ2SEQ_LM, {"lm_head_bias": True, **UNTIED}),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("new", [80, 40], ids=["more", "fewer"])
-@pytest.mark.parametrize(("case", "tied", "size"), TABLES)
-def test_resized_vocabulary(case: Case, tied: bool, size: int | None, new: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("case", "settings"), RESIZED)
+def test_resized_vocabulary(case: Case, settings: dict, new: int, tmp_path: Path) -> None:
     """The tokens that stay keep their vectors, logits and biases; what is saved afterwards loads."""
-    bias = {"lm_head_bias": True} if case is SEQ2SEQ_LM else {}
-    model = case.model(tie_word_embeddings=tied, embedding_size=size, **bias)
-    known = min(new, TINY["vocab_size"])
-    inputs = case.inputs()
+    model, known = case.model(**settings), min(new, TINY["vocab_size"])
     # Tokens that every vocabulary here has
-    batch = {name: ids % known if name.endswith("input_ids") else ids for name, ids in inputs.items()}
+    batch = {name: ids % known if name.endswith("input_ids") else ids for name, ids in case.inputs().items()}
     expected = model(**batch)[0][..., :known]
     embeddings = model.resize_token_embeddings(new)
     assert embeddings is model.get_input_embeddings()
     assert (embeddings.num_embeddings, model.config.vocab_size) == (new, new)
-    rounding = 1e-5 if case is SEQ2SEQ_LM else 0
-    torch.testing.assert_close(model(**batch)[0][..., :known], expected, atol=rounding, rtol=0)
+    torch.testing.assert_close(model(**batch)[0][..., :known], expected, atol=1e-5, rtol=0)
     if case is SEQ2SEQ_LM:
         assert model.config.decoder_vocab_size == new
         assert model.model.decoder.get_input_embeddings().weight is embeddings.weight
     if (decoder := model.get_output_embeddings()) is not None:
         assert (decoder.out_features, len(decoder.bias)) == (new, new)
-        assert (decoder.weight is embeddings.weight) == tied
+        assert (decoder.weight is embeddings.weight) == settings.get("tie_word_embeddings", True)
     assert all(parameter.isfinite().all() for parameter in model.parameters())
 
     model.save_pretrained(tmp_path)
     loaded, info = case.model_class.from_pretrained(tmp_path, output_loading_info=True)
     assert not any(info.values())
     assert_same_outputs(loaded(**batch), model(**batch))
+
+
+def test_the_table_of_two_vocabularies_is_returned_as_it_is() -> None:
+    model = SEQ2SEQ_LM.model(share_encoder_decoder_embeddings=False)
+    assert model.resize_token_embeddings() is model.get_input_embeddings()

@@ -1,5 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Compiled and exported models compute what they compute when run line by line, for every size of batch."""
+"""Compiled and exported models compute what they compute when run line by line, for every size of batch.
+
+Of every class with every switch in turn: see the doctor's check one_graph in test_hf_behaviour.py.
+"""
 
 from collections.abc import Iterator
 
@@ -7,12 +10,7 @@ import pytest
 import torch
 from model_cases import CAUSAL_LM, HEADS, SWITCHES, TEXTS, Batch, Case, assert_same_outputs, in_turn
 
-
-def every_class(default: Case) -> pytest.MarkDecorator:
-    """In turn with every switch; one by default, since each takes seconds."""
-    one = pytest.param(default, {**SWITCHES["learned-token_types"], "num_hidden_layers": 1}, id="one")
-    rows = [pytest.param(*row.values, id=row.id, marks=pytest.mark.slow) for row in in_turn().args[1]]
-    return pytest.mark.parametrize(("case", "settings"), [one, *rows])
+SETTINGS = {**SWITCHES["learned-token_types"], "num_hidden_layers": 1}
 
 
 @pytest.fixture(autouse=True)
@@ -30,15 +28,13 @@ def larger(batch: Batch) -> Batch:
     return {name: torch.cat((value, value[:2])) for name, value in wide.items()}
 
 
-@every_class(CAUSAL_LM)
-def test_one_graph_holds_all_of_a_model(case: Case, settings: dict) -> None:
+def test_one_graph_holds_all_of_a_model() -> None:
     """No break in it, loss included, and it fits batches of other sizes without compiling again."""
     from torch._dynamo.testing import CompileCounter  # takes a second
 
-    model = case.model(**settings, problem_type="single_label_classification")
-    counter = CompileCounter()
+    model, counter = CAUSAL_LM.model(**SETTINGS), CompileCounter()
     compiled = torch.compile(model, backend=counter, fullgraph=True, dynamic=True)
-    for batch in case.batch(), larger(case.batch(seed=1)):
+    for batch in CAUSAL_LM.batch(), larger(CAUSAL_LM.batch(seed=1)):
         assert_same_outputs(compiled(**batch), model(**batch), atol=1e-5, where=batch["attention_mask"])
     assert counter.frame_count == 1
 
@@ -57,11 +53,9 @@ def test_compiled_code_computes_the_same_loss_and_gradients(case: Case, settings
         torch.testing.assert_close(parameter.grad, other.grad, atol=1e-5, rtol=1e-4)
 
 
-@every_class(TEXTS)
-def test_an_exported_model_takes_any_batch(case: Case, settings: dict) -> None:
-    model = case.model(**settings)
-    inputs = case.inputs()
+def test_an_exported_model_takes_any_batch() -> None:
+    model, inputs = TEXTS.model(**SETTINGS), TEXTS.inputs()
     sizes = {name: {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC} for name in inputs}
     exported = torch.export.export(model, (), inputs, dynamic_shapes=sizes).module()
-    for batch in inputs, larger(case.inputs(seed=1)):
+    for batch in inputs, larger(TEXTS.inputs(seed=1)):
         assert_same_outputs(exported(**batch), model(**batch), atol=1e-5, where=batch["attention_mask"])

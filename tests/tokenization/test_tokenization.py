@@ -10,12 +10,14 @@ import subprocess
 import sys
 import weakref
 from collections import Counter
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
 
 import pandas as pd
 import pytest
 import regex
+from hypothesis import given
+from hypothesis import strategies as st
 from transformers import AutoTokenizer
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
@@ -53,18 +55,10 @@ def train(kind, texts=CORPUS, vocab_size=1_000, **options):
     return KINDS[kind](texts, vocab_size, **{"show_progress": False, **options})
 
 
-@pytest.fixture(scope="module")
-def tokenizers():
-    return {kind: train(kind) for kind in KINDS}
-
-
-def random_texts(count=200):
-    generator = random.Random(0)
-    blocks = ((0, 0x250), (0x300, 0x370), (0x4E00, 0x4E80), (0x1F600, 0x1F650), (0x20, 0x7F), (0, 0xD800))
-    return [
-        "".join(chr(generator.randrange(*generator.choice(blocks))) for _ in range(generator.randrange(40)))
-        for _ in range(count)
-    ]
+@cache
+def trained(kind, **options):
+    """On the corpus."""
+    return train(kind, **options)
 
 
 # The algorithm
@@ -176,28 +170,31 @@ def test_an_unseen_character_is_unknown_and_the_others_keep_their_places():
 # Decoding and offsets
 
 
+KNOWN_TEXTS = {"byte_level": st.text(), "character": st.sampled_from(CORPUS)}
+
+
 @pytest.mark.parametrize("style", STYLES)
-@pytest.mark.parametrize("kind", ["byte_level", "character"])
-def test_bytes_and_characters_decode_every_text_exactly(kind, style):
-    tokenizer = train(kind, style=style)
-    for text in CORPUS + random_texts() * (kind == "byte_level"):
-        assert tokenizer.decode(tokenizer(text)["input_ids"], skip_special_tokens=True) == text
-        assert tokenizer.unk_token_id not in tokenizer(text)["input_ids"]
-        assert kind != "character" or len(tokenizer(text, add_special_tokens=False)["input_ids"]) == len(text)
+@pytest.mark.parametrize("kind", KNOWN_TEXTS)
+@given(data=st.data())
+def test_bytes_and_characters_decode_every_text_exactly(kind, style, data):
+    tokenizer, text = trained(kind, style=style), data.draw(KNOWN_TEXTS[kind])
+    assert tokenizer.decode(tokenizer(text)["input_ids"], skip_special_tokens=True) == text
+    assert tokenizer.unk_token_id not in tokenizer(text)["input_ids"]
+    assert kind != "character" or len(tokenizer(text, add_special_tokens=False)["input_ids"]) == len(text)
+
+
+BYTES = {letter: byte for byte, letter in bytes_to_unicode().items()}
 
 
 @pytest.mark.parametrize("prefix_space", [False, True])
-def test_byte_level_offsets_are_where_the_token_stands_without_the_space_before_it(prefix_space):
-    tokenizer = train("byte_level", add_prefix_space=prefix_space)
-    bytes_of = {letter: byte for byte, letter in bytes_to_unicode().items()}
-    tokens = {number: bytes(map(bytes_of.get, token)) for token, number in tokenizer.get_vocab().items() if number > 4}
-    for text in [*PROSE, *MULTILINGUAL, *random_texts(50)]:
-        text = text.lstrip(" ") if prefix_space else text
-        encoding = tokenizer(text, return_offsets_mapping=True, add_special_tokens=False)
-        for number, (start, end) in zip(encoding["input_ids"], encoding["offset_mapping"]):
-            token, surface = tokens[number].strip(b" "), text[start:end].encode()
-            is_part_of_a_character = "\ufffd" in token.decode(errors="replace")
-            assert token == surface or (is_part_of_a_character and token in surface)
+@given(text=st.text() | st.sampled_from(CORPUS))
+def test_byte_level_offsets_are_where_the_token_stands_without_the_space_before_it(prefix_space, text):
+    tokenizer, text = trained("byte_level", add_prefix_space=prefix_space), text.lstrip(" ") if prefix_space else text
+    encoding = tokenizer(text, return_offsets_mapping=True, add_special_tokens=False)
+    for letters, (start, end) in zip(encoding.tokens(), encoding["offset_mapping"]):
+        token, surface = bytes(map(BYTES.get, letters)).strip(b" "), text[start:end].encode()
+        is_part_of_a_character = "\ufffd" in token.decode(errors="replace")
+        assert token == surface or (is_part_of_a_character and token in surface)
 
 
 def test_words_of_the_web_keep_their_apostrophes_and_lose_their_tags():
@@ -212,7 +209,7 @@ def test_words_of_the_web_keep_their_apostrophes_and_lose_their_tags():
 @pytest.mark.parametrize("lowercase", [False, True])
 @pytest.mark.parametrize("kind", ["end_of_word", "wordlevel"])
 def test_offsets_are_where_the_token_stands(kind, lowercase):
-    tokenizer = train(kind, lowercase=lowercase, normalization=None)
+    tokenizer = trained(kind, lowercase=lowercase, normalization=None)
     for text in (" Unseen: Ж", *PROSE, *MULTILINGUAL[1:]):
         encoding = tokenizer(text, return_offsets_mapping=True, add_special_tokens=False)
         spans = [text[start:end] for start, end in encoding["offset_mapping"]]
@@ -234,7 +231,7 @@ def test_prefix_space_makes_a_first_word_like_the_others():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_lowercase_and_normalization_apply_to_training_and_use(kind):
-    tokenizer = train(kind, lowercase=True, normalization="NFKC")
+    tokenizer = trained(kind, lowercase=True, normalization="NFKC")
     assert tokenizer("CAFE\u0301 ﬁNAL")["input_ids"] == tokenizer("café final")["input_ids"]
     assert tokenizer("CAFE")["input_ids"] != tokenizer("CAFÉ")["input_ids"]
 
@@ -260,10 +257,10 @@ IDS = {
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("style", STYLES)
 def test_style_sets_tokens_templates_and_ids_for_good(kind, style, tmp_path):
-    trained = train(kind, ["A B"] * 3, 300, style=style, token_type_ids=True)
-    trained.save_pretrained(tmp_path)
+    made = train(kind, ["A B"] * 3, 300, style=style, token_type_ids=True)
+    made.save_pretrained(tmp_path)
     single, pair, types = TEMPLATES[style]
-    for tokenizer in (trained, AutoTokenizer.from_pretrained(tmp_path)):
+    for tokenizer in (made, AutoTokenizer.from_pretrained(tmp_path)):
         special = set(tokenizer.all_special_tokens)
         bare = [[t if t in special else t[0] for t in tokenizer(*texts).tokens()] for texts in ("A", ("A", "B"))]
         assert bare == [single, pair]
@@ -287,11 +284,9 @@ def test_a_special_token_in_a_text_is_that_token_unless_it_is_told_to_be_text(ki
         assert tokenizer.decode(literal) == text
 
 
-def test_a_mask_takes_the_space_of_the_word_it_stands_for(tokenizers):
-    tokenizer = tokenizers["byte_level"]
-    before, masked, after = (
-        tokenizer(text, add_special_tokens=False)["input_ids"] for text in ("of the", "of the [MASK] and", " and")
-    )
+def test_a_mask_takes_the_space_of_the_word_it_stands_for():
+    tokenizer, texts = trained("byte_level"), ("of the", "of the [MASK] and", " and")
+    before, masked, after = (tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts)
     assert masked == [*before, tokenizer.mask_token_id, *after]
 
 
@@ -356,8 +351,8 @@ def test_texts_are_streamed_once_and_let_go(kind):
 
 @pytest.mark.parametrize("kind", ["byte_level", "end_of_word", "wordlevel"])
 def test_fewer_tokens_than_asked_for_are_told(kind, caplog):
-    tokenizer = train(kind, ["tiny"], 5_000)
-    assert f"The vocabulary has {len(tokenizer)} tokens: the texts contain no more (vocab_size=5000)" in caplog.text
+    count = len(train(kind, ["tiny"], 5_000))
+    assert f"The vocabulary has {count} tokens: the texts contain no more (vocab_size=5000)" in caplog.text
 
 
 class Failing:

@@ -29,8 +29,7 @@ class Linear(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.config = PreTrainedConfig()
-        self.layer = nn.Linear(4, 3)
+        self.config, self.layer = PreTrainedConfig(), nn.Linear(4, 3)
         nn.init.normal_(self.layer.weight, generator=torch.Generator().manual_seed(1))
         nn.init.zeros_(self.layer.bias)
 
@@ -50,12 +49,9 @@ def test_a_step_is_that_of_the_weighted_cross_entropy(
     tmp_path: Path, batch: int, accumulated: int, smoothing: float
 ) -> None:
     """Whatever batches the texts of the step are in: they are of unequal weight."""
-    model, reference = Linear(), Linear()
-    weights = balanced_weights(LABELS, 3)
-    expected = F.cross_entropy(
-        reference(FEATURES).logits, torch.tensor(LABELS), torch.tensor(weights), reduction="none",
-        label_smoothing=smoothing,
-    ).mean()  # fmt: skip
+    model, reference, weights = Linear(), Linear(), torch.tensor(balanced_weights(LABELS, 3))
+    options: Any = {"reduction": "none", "label_smoothing": smoothing}
+    expected = F.cross_entropy(reference(FEATURES).logits, torch.tensor(LABELS), weights, **options).mean()
     expected.backward()
     with torch.no_grad():
         for weight in reference.parameters():
@@ -66,30 +62,27 @@ def test_a_step_is_that_of_the_weighted_cross_entropy(
         max_grad_norm=0, lr_scheduler_type="constant", save_strategy="no", disable_tqdm=True,
     )  # fmt: skip
     rows = Dataset.from_dict({"features": FEATURES.numpy(), "labels": LABELS})
-    loss = WeightedCrossEntropy(torch.tensor(weights), smoothing)
+    loss = WeightedCrossEntropy(weights, smoothing)
     trainer = RunTrainer(model, arguments, train_dataset=rows, eval_dataset=rows, compute_loss_func=loss)
     assert trainer.evaluate()["eval_loss"] == pytest.approx(float(expected.detach()), abs=1e-5)
-    trained = trainer.train()
-    assert trained.training_loss == pytest.approx(float(expected.detach()), abs=1e-5)
+    assert trainer.train().training_loss == pytest.approx(float(expected.detach()), abs=1e-5)
     for found, wanted in zip(model.parameters(), reference.parameters()):
         torch.testing.assert_close(found, wanted)
 
 
 def test_the_weights_of_a_run_are_recorded(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    rows = [f"a {word} film {i},{label}" for i in range(30) for word, label in (("great", 1), ("dull", i % 2))]
-    (tmp_path / "train.csv").write_text("\n".join(["text,label", *rows]))
+    texts = [f"a {word} film {i},{label}" for i in range(30) for word, label in (("great", 1), ("dull", i % 2))]
+    (tmp_path / "train.csv").write_text("\n".join(["text,label", *texts]))
     sizes = "hidden_size=16,intermediate_size=16,num_hidden_layers=1,num_attention_heads=2"
     options = f"--train_file {tmp_path / 'train.csv'} --use_cpu --report_to none --config_overrides {sizes}"
-    weighted = f"{options} --max_steps 2 --class_weights balanced --output_dir {tmp_path / 'run'}"
-    train_classifier.main(f"{weighted} --save_linear_model True --save_strategy no".split())
-    record = json.loads((tmp_path / "run" / "run_config.json").read_text())
+    weighted, run = f"{options} --class_weights balanced --output_dir", tmp_path / "run"
+    train_classifier.main(f"{weighted} {run} --max_steps 2 --save_strategy no".split())
+    record, evaluation = (json.loads((run / f"{name}.json").read_text()) for name in ("run_config", "evaluation"))
     weights, rows = record["weights_of_classes"], record["rows"]["train"]
-    assert list(weights) == ["NEGATIVE", "POSITIVE"]
     assert sum(rows / (2 * weight) for weight in weights.values()) == pytest.approx(rows)  # the texts of each class
     assert weights["NEGATIVE"] > 1 > weights["POSITIVE"]
-    evaluation = json.loads((tmp_path / "run" / "evaluation.json").read_text())
     assert evaluation["comparison"]["score"] == "f1_macro"
-    assert "so macro F1 decides" in (tmp_path / "run" / "results.md").read_text()
+    assert "so macro F1 decides" in (run / "results.md").read_text()
     for extra in ("--problem_type regression", "--search_trials 2"):
-        arguments = f"{options} --class_weights balanced --output_dir {tmp_path / 'other'} {extra}"
-        assert "--class_weights" in refusal(capsys, train_classifier.main, arguments.split())
+        arguments = f"{weighted} {tmp_path / 'other'} {extra}".split()
+        assert "--class_weights" in refusal(capsys, train_classifier.main, arguments)

@@ -31,24 +31,20 @@ TINY = "hidden_size=8,intermediate_size=8,num_attention_heads=2"
 QUIET = "--report_to none --use_cpu --disable_tqdm True --eval_strategy no --save_strategy no"
 
 PARTS = ["plot", "acting", "script", "music", "cast", "dialogue", "editing", "ending", "camera", "story"]
-OPINIONS = {
-    "bad": ["dull", "clumsy", "cold", "tedious", "stupid", "boring", "bland", "stale", "flat", "silly"],
-    "good": ["gripping", "brilliant", "warm", "funny", "clever", "moving", "superb", "fresh", "vivid", "witty"],
-}
+GOOD = ["gripping", "brilliant", "warm", "funny", "clever", "moving", "superb", "fresh", "vivid", "witty"]
+BAD = ["dull", "clumsy", "cold", "tedious", "stupid", "boring", "bland", "stale", "flat", "silly"]
 CLAUSES = ["although {other} , {main}", "{main} , although {other}", "{other} , but {main}", "{main} , even if {other}"]
 
 
 def verdicts(count: int) -> list[tuple[str, str]]:
     """Sentences with the label of the main clause. The other clause has the other opinion: words do not tell."""
-    chosen, labels = random.Random(0), list(OPINIONS)
-    rows: dict[str, str] = {}
+    drawn, rows = random.Random(0), dict[str, str]()
     while len(rows) < count:
-        label = labels[len(rows) % 2]
-        main, other = chosen.sample(PARTS, 2)
-        said = {name: chosen.choice(words) for name, words in OPINIONS.items()}
-        against = said[labels[label == labels[0]]]
-        clauses = {"main": f"the {main} is {said[label]}", "other": f"the {other} is {against}"}
-        rows[chosen.choice(CLAUSES).format(**clauses)] = label
+        main, other = drawn.sample(PARTS, 2)
+        words, label = ((GOOD, BAD), "good") if len(rows) % 2 else ((BAD, GOOD), "bad")
+        said, against = map(drawn.choice, words)
+        clauses = {"main": f"the {main} is {said}", "other": f"the {other} is {against}"}
+        rows[drawn.choice(CLAUSES).format(**clauses)] = label
     return list(rows.items())
 
 
@@ -82,9 +78,8 @@ def test_the_documentation_has_the_table() -> None:
     page = (Path(__file__).parents[2] / "docs" / "own-data.md").read_text(encoding="utf-8")
     for row, following in zip(TABLE, [*TABLE[1:], None]):
         texts = f"{row.texts:,} or more" if following is None else f"fewer than {following.texts:,}"
-        assert (
-            f"| {texts} | {row.layers} of {row.hidden_size} | {row.vocab_size:,} | {row.batch} | {row.epochs} |" in page
-        )
+        sizes = f"{row.layers} of {row.hidden_size} | {row.vocab_size:,} | {row.batch} | {row.epochs}"
+        assert f"| {texts} | {sizes} |" in page
 
 
 def test_what_is_given_counts_and_a_resumed_run_keeps_the_rest(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -99,29 +94,32 @@ def test_what_is_given_counts_and_a_resumed_run_keeps_the_rest(tmp_path: Path, c
     assert (config["hidden_size"], config["norm_position"], config["classifier_pooling"]) == (8, "pre", "mean")
 
 
-def test_the_average_of_weights_follows_the_length_that_the_user_gives(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("given", "decay"),
+    [
+        ({}, 0),
+        ({"num_train_epochs": 40}, 0.999),
+        ({"max_steps": 2_000}, 0.999),
+        ({"num_train_epochs": 40, "gradient_accumulation_steps": 4}, 0),
+        ({"max_steps": 2_000, "early_stopping_patience": 2}, 0),
+    ],
+    ids=str,
+)
+def test_the_average_of_weights_follows_the_length(given: dict[str, Any], decay: float, tmp_path: Path) -> None:
     texts = [(f"film {number}", number % 2) for number in range(480)]
     data = ReviewData.from_pairs({"train": texts}, ["no", "yes"], [], [])
-
-    def decay(**given: Any) -> float:
-        training = ClassifierTrainingArguments(str(tmp_path), use_cpu=True, **given)
-        return choose(data, False, ClassifierModelArguments(), training, False)["training"]["ema_decay"]
-
-    assert (decay(), decay(num_train_epochs=40), decay(max_steps=2_000)) == (0, 0.999, 0.999)
-    assert decay(num_train_epochs=40, gradient_accumulation_steps=4) == 0
-    assert decay(max_steps=2_000, early_stopping_patience=2) == 0
+    training = ClassifierTrainingArguments(str(tmp_path), use_cpu=True, **given)
+    assert choose(data, False, ClassifierModelArguments(), training, False)["training"]["ema_decay"] == decay
 
 
-@pytest.mark.parametrize("name", [name for name in RETIRED if name.startswith("--") and " " not in name])
-def test_a_retired_option_names_what_replaces_it(name: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    for spelled in ([name, "1"], [f"{name.replace('_', '-')}=1"]):
-        message = refusal(capsys, train_classifier.main, ["--output_dir", str(tmp_path / "run"), *spelled])
-        assert f"{name} is retired: {RETIRED[name]}" in message
-
-
-def test_retired_values_name_what_replaces_them(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    arguments = f"--output_dir {tmp_path / 'run'} --config_overrides ngram_vocab_size=5".split()
-    assert "ngram_vocab_size is retired: " in refusal(capsys, train_classifier.main, arguments)
-    arguments = f"--objective context --train_file x.txt --output_dir {tmp_path / 'run'}".split()
-    assert "--objective context is retired: use --objective mlm" in refusal(capsys, pretrain.main, arguments)
+def test_what_is_retired_names_what_replaces_it(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    output = ["--output_dir", str(tmp_path / "run")]
+    for name in (name for name in RETIRED if name.startswith("--") and " " not in name):
+        for spelled in ([name, "1"], [f"{name.replace('_', '-')}=1"]):
+            message = refusal(capsys, train_classifier.main, [*output, *spelled])
+            assert f"{name} is retired: {RETIRED[name]}" in message
+    options = ["--config_overrides", "ngram_vocab_size=5"]
+    assert "ngram_vocab_size is retired: " in refusal(capsys, train_classifier.main, [*output, *options])
+    options = ["--objective", "context", "--train_file", "x.txt"]
+    assert "--objective context is retired: use --objective mlm" in refusal(capsys, pretrain.main, [*output, *options])
     assert not (tmp_path / "run").exists()

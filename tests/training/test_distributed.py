@@ -20,7 +20,6 @@ from small_runs import data
 from test_temperature import write_noisy
 from together import ROOT, SETTINGS, free_port, launching, losses, program, start, together
 from torch.distributed import barrier, init_process_group
-from torch.utils.data import Dataset
 from transformers import Trainer, TrainingArguments
 from transformers.distributed import DistributedConfig
 
@@ -32,18 +31,10 @@ from modeling_scratch.run.checkpoints import check_checkpoint, checkpoint_at, ch
 PROCESSES = 2
 
 
-class Rows(Dataset):
-    """The texts of a batch one by one; four of them, so that each process gets two."""
-
-    def __init__(self, case: Case) -> None:
-        batches = case.batch(seed=0), case.batch(seed=1)
-        self.rows = [{name: value[i] for name, value in batch.items()} for batch in batches for i in range(2)]
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, index: int) -> dict[str, Any]:
-        return self.rows[index]
+def rows_of(case: Case) -> list[dict[str, Any]]:
+    """The texts of two batches one by one; four of them, so that each process gets two."""
+    batches = case.batch(seed=0), case.batch(seed=1)
+    return [{name: value[i] for name, value in batch.items()} for batch in batches for i in range(2)]
 
 
 def train(case: Case, folder: Path, size: int) -> None:
@@ -53,7 +44,7 @@ def train(case: Case, folder: Path, size: int) -> None:
         learning_rate=0.5, lr_scheduler_type="constant", max_grad_norm=0.0, per_device_train_batch_size=size,
         train_sampling_strategy="sequential", ddp_find_unused_parameters=False,
     )  # fmt: skip
-    made = Trainer(model=case.model(), args=arguments, train_dataset=Rows(case))
+    made = Trainer(model=case.model(), args=arguments, train_dataset=rows_of(case))
     made.train()
     made.save_model()
 
@@ -75,24 +66,16 @@ def test_every_head_trains_in_two_processes(tmp_path: Path) -> None:
         assert not all(torch.equal(value, start[key]) for key, value in alone.items())
 
 
-# Each script with the texts of a step, which processes divide among them.
 SIZES = "hidden_size=16,intermediate_size=32,num_hidden_layers=2,num_attention_heads=2,hidden_dropout=0.0"
 COMMON = f"--report_to none --use_cpu --disable_tqdm True --seed 3 --logging_steps 1 --config_overrides {SIZES}"
 SAVES = "--save_strategy steps --save_steps 3 --eval_strategy steps --eval_steps 3 --save_total_limit 5"
 REVIEWS = f"{COMMON},classifier_dropout=0.0 --data_dir {{data}}/reviews --num_train_epochs 2"
-CLASSIFIER = "train_classifier", f"{REVIEWS} {SAVES} --ema_decay 0"  # ends with the best checkpoint
+TEXTS = f"{COMMON} --block_size 16 --train_file {{data}}/many.csv"
 PROGRAMS = {
-    "classifier": CLASSIFIER,
+    "classifier": ("train_classifier", f"{REVIEWS} {SAVES} --ema_decay 0"),  # ends with the best checkpoint
     "average": ("train_classifier", f"{REVIEWS} --ema_decay 0.9"),
-    "decoder": (
-        "pretrain",
-        f"{COMMON} --objective clm --tokenizer_kind character --block_size 16 --train_file {{data}}/many.csv "
-        "--max_steps 6",
-    ),
-    "denoising": (
-        "pretrain",
-        f"{COMMON} --objective denoising --vocab_size 300 --block_size 16 --train_file {{data}}/many.csv --max_steps 4",
-    ),
+    "decoder": ("pretrain", f"{TEXTS} --objective clm --tokenizer_kind character --max_steps 6"),
+    "denoising": ("pretrain", f"{TEXTS} --objective denoising --vocab_size 300 --max_steps 4"),
     "translation": (
         "train_translation",
         f"{COMMON} --data_dir {{data}}/pairs --source_column en --target_column de --tokenizer_kind wordlevel "
@@ -104,6 +87,7 @@ STEP = 12
 
 
 def options_of(name: str, data: Path, output: Path, processes: int) -> str:
+    """Each script with the texts of a step, which processes divide among them."""
     batch = f"--per_device_train_batch_size {STEP // processes}"
     return f"{PROGRAMS[name][1].format(data=data)} {batch} --output_dir {output}"
 
@@ -170,9 +154,10 @@ def test_a_model_shared_by_two_processes_answers_the_same(tmp_path: Path) -> Non
     together(2, parallel_outputs, str(tmp_path))
 
 
-def launch(places: str, options: str, machines: int = 1) -> None:
+def launch(processes: int, options: str, machines: int = 1) -> None:
     program = str(ROOT / "scripts" / "train_classifier.py"), *options.split()
-    places = f"--main_process_port {free_port()} --num_machines {machines} {places}"
+    places = f"--num_processes {processes} --main_process_port {free_port()} --num_machines {machines}"
+    places += " --main_process_ip 127.0.0.1" if machines > 1 else ""
     started = [start(launching(f"{places} --machine_rank {rank}", *program)) for rank in range(machines)]
     texts = [each.communicate()[0] for each in started]
     assert [each.returncode for each in started] == [0] * machines, texts
@@ -184,14 +169,14 @@ def test_what_accelerate_launches_saves_and_is_resumed_by_others(
 ) -> None:
     """By as many processes, by one, and by three."""
     output = tmp_path / "run"
-    launch("--num_processes 2", options_of("classifier", data, output, processes=2))
+    launch(2, options_of("classifier", data, output, processes=2))
     check_same(output, alone("classifier"))
     checkpoint = output / "checkpoint-3"
     assert check_checkpoint(checkpoint) is None
     for processes in (2, 1, 3):
         copy = shutil.copytree(output, tmp_path / str(processes))
         options = options_of("classifier", data, copy, processes)
-        launch(f"--num_processes {processes}", f"{options} --resume_from_checkpoint {copy / checkpoint.name}")
+        launch(processes, f"{options} --resume_from_checkpoint {copy / checkpoint.name}")
         check_same(copy, alone("classifier"))
 
 
@@ -200,17 +185,13 @@ def test_processes_calibrate_as_one(tmp_path: Path) -> None:
     """The last layer is divided by the same temperature."""
     (tmp_path / "data").mkdir()
     reviews = write_noisy(tmp_path / "data" / "reviews", train=60, validation=120, test=20)
-    for output, processes in ((tmp_path / "alone", 1), (tmp_path / "run", 2)):
-        options = options_of("classifier", reviews.parent, output, processes)
-        launch("--num_processes 2", options) if processes > 1 else together(1, program, CLASSIFIER[0], options)
-    check_same(tmp_path / "run", tmp_path / "alone")
-    found, expected = (read_temperature(tmp_path / name) for name in ("run", "alone"))
-    assert found == pytest.approx(expected, rel=1e-3)
-    assert expected != 1
-
-
-def read_temperature(run: Path) -> float:
-    return json.loads((run / "evaluation.json").read_text())["calibration"]["temperature"]
+    found = []
+    for processes in (1, 2):
+        launch(processes, options_of("classifier", reviews.parent, tmp_path / str(processes), processes))
+        evaluation = json.loads((tmp_path / str(processes) / "evaluation.json").read_text())
+        found.append(evaluation["calibration"]["temperature"])
+    check_same(tmp_path / "2", tmp_path / "1")
+    assert 1 != found[0] == pytest.approx(found[1], rel=1e-3)
 
 
 def test_a_launcher_of_sharded_weights_is_refused(
@@ -223,6 +204,5 @@ def test_a_launcher_of_sharded_weights_is_refused(
 
 @pytest.mark.slow
 def test_two_machines_train_as_one(data: Path, tmp_path: Path, alone: Callable[[str], Path]) -> None:
-    options = options_of("classifier", data, tmp_path / "run", processes=2)
-    launch("--num_processes 2 --main_process_ip 127.0.0.1", options, machines=2)
+    launch(2, options_of("classifier", data, tmp_path / "run", processes=2), machines=2)
     check_same(tmp_path / "run", alone("classifier"))

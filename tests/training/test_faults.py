@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import Ended, at_call, send
+from processes import Ended, at_call, refusal, send
 from safetensors.torch import load_file
-from small_runs import SAVED, Made, content, data, finish, made, run, saved
+from small_runs import RUNS, SAVED, Made, content, data, finish, made, run, saved
 from transformers import Trainer, TrainingArguments
 from transformers.trainer_callback import CallbackHandler, DefaultFlowCallback
 
@@ -35,15 +35,6 @@ from modeling_scratch.utils.files import flush
 Damage = Callable[[Path], object]
 
 
-def test_a_checkpoint_is_sealed_with_all_that_is_in_it(saved: Path) -> None:
-    for checkpoint in checkpoints_in(saved):
-        assert check_checkpoint(checkpoint) is None
-        sealed = json.loads((checkpoint / MANIFEST).read_text())["files"]
-        assert set(sealed) == {path.name for path in checkpoint.iterdir()} - {MANIFEST}
-        assert {"model.safetensors", "optimizer.pt", "rng_state.pth", "weight_average.safetensors"} <= set(sealed)
-        assert "training_args.bin" not in sealed
-
-
 def flip_a_bit(checkpoint: Path) -> None:
     content = bytearray((checkpoint / "model.safetensors").read_bytes())
     content[-5] ^= 1
@@ -58,12 +49,12 @@ def lose(name: str) -> Damage:
     return lambda checkpoint: (checkpoint / name).unlink()
 
 
+MANIFESTS = b'{"files', b"\xff{}", b"[" * 100_000, b'{"files": {"optimizer.pt": 5}}', b"[]"
 DAMAGES: dict[str, tuple[Damage, str]] = {
     "stopped": (lose(MANIFEST), "stopped while writing it"),
     "lost": (lose("optimizer.pt"), "optimizer.pt is missing"),
     "cut": (write("rng_state.pth", b"PK"), "rng_state.pth has"),
-    "cut manifest": (write(MANIFEST, b'{"files'), f"{MANIFEST} cannot be read"),
-    "no text": (write(MANIFEST, b"\xff{}"), f"{MANIFEST} cannot be read"),
+    **{f"manifest {text[:9]}": (write(MANIFEST, text), f"{MANIFEST} cannot be read") for text in MANIFESTS},
     "bit": (flip_a_bit, "model.safetensors does not match its checksum"),
 }
 
@@ -81,6 +72,26 @@ def test_the_checkpoint_before_a_damaged_one_is_used(
     assert told in warning
     with pytest.raises(DataError, match="to resume from the last complete one"):
         checkpoint_to_resume(TrainingArguments(output_dir=str(output), resume_from_checkpoint=str(last)))
+
+
+def test_a_damaged_checkpoint_with_a_seal_ends_in_one_line(
+    saved: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    """As when somebody has rewritten its manifest. The other checkpoints stay."""
+    output, (main, options) = shutil.copytree(saved, tmp_path / "run"), RUNS["steps"]
+    first, *_, last = checkpoints_in(output)
+    arguments = f"--output_dir {output} {options.format(data=data)} --max_steps 7 --resume_from_checkpoint last"
+    for name in ("trainer_state.json", "model.safetensors", "optimizer.pt", "rng_state.pth", "tokenizer.json"):
+        before = (last / name).read_bytes()
+        for damage in (b"", b"[1]", before[: len(before) // 2]):
+            (last / name).write_bytes(damage)
+            seal(last)
+            assert str(last) in refusal(capsys, main, arguments.split()), name
+        (last / name).write_bytes(before)
+    (last / MANIFEST).write_text('{"files": {}}')
+    lose("model.safetensors")(last)
+    assert str(last) in refusal(capsys, main, arguments.split())
+    assert check_checkpoint(first) is None
 
 
 def said_of_weights(output: Path) -> str:

@@ -20,7 +20,7 @@ from small_runs import RUNS, SIZES, data, finish, run
 
 SEED = int(os.environ.get("SCRATCH_SEED", "20261122"))
 MOMENTS = 40
-OTHER = SIZES.replace("hidden_size=16", "hidden_size=8")  # of the run that --overwrite replaces
+FIRST = f"--config_overrides {SIZES}".replace("hidden_size=16", "hidden_size=8")  # of the run that --overwrite replaces
 DRAW = random.Random(SEED)
 PROGRAMS = [(DRAW.choice([*RUNS]), DRAW.random() < 1 / 3, DRAW.random()) for _ in range(MOMENTS)]
 CASES = [
@@ -50,7 +50,7 @@ def die_at(number: int, output: Path, counted: Path) -> Callable[[], None]:
     return install
 
 
-def result(folder: Path) -> bytes:
+def weights_in(folder: Path) -> bytes:
     return (folder / "model.safetensors").read_bytes()
 
 
@@ -63,17 +63,11 @@ def undisturbed(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Callabl
         folder, counted = parent / f"{name}-{replaces}", parent / f"{name}-{replaces}.count"
         if not folder.exists():
             if replaces:
-                first(name, data, folder)
-            extra = "--overwrite" if replaces else ""
-            ended = run(name, data, folder, die_at(0, folder, counted), extra=extra)
-            assert ended.status == 0, ended.text
+                finish(name, data, folder, extra=FIRST)
+            finish(name, data, folder, die_at(0, folder, counted), extra="--overwrite" * replaces)
         return folder, counted.stat().st_size
 
     return of
-
-
-def first(name: str, data: Path, folder: Path) -> None:
-    finish(name, data, folder, extra=f"--config_overrides {OTHER}")
 
 
 @pytest.mark.slow
@@ -85,20 +79,19 @@ def test_a_run_that_is_killed_ends_with_the_weights_of_one_that_is_not(
     folder, moment = tmp_path / "run", 1 + int(part * events)
     print(f"seed {SEED}: {name}, file event {moment} of {events}")
     if replaces:
-        first(name, data, folder)
-        before = result(folder)
-    extra = "--overwrite" if replaces else ""
-    ended = run(name, data, folder, die_at(moment, folder, tmp_path / "count"), extra=extra)
+        finish(name, data, folder, extra=FIRST)
+        before = weights_in(folder)
+    ended = run(name, data, folder, die_at(moment, folder, tmp_path / "count"), extra="--overwrite" * replaces)
     assert ended.status == -signal.SIGKILL, ended.text
     if replaces:
         kept = [path for path in (folder, folder / "_replaced-1") if (path / "model.safetensors").is_file()]
         assert kept, "neither the earlier result nor the new one is there"
-        assert any(result(path) in (before, result(expected)) for path in kept)
+        assert any(weights_in(path) in (before, weights_in(expected)) for path in kept)
     for extra in ("--resume_from_checkpoint last", "", "--overwrite"):
         ended = run(name, data, folder, extra=extra)
         if ended.status == 0:
             break
         assert ended.status == 2, ended.text
     assert ended.status == 0, ended.text
-    assert result(folder) == result(expected)
+    assert weights_in(folder) == weights_in(expected)
     assert not [path.name for path in folder.iterdir() if path.name.startswith(("_replaced", ".unfinished"))]

@@ -1,7 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Self-pretraining: one run of two stages, which never reads the texts that it is evaluated on, and resumes exactly."""
 
-import json
 import re
 import shutil
 from collections.abc import Callable
@@ -23,6 +22,7 @@ from modeling_scratch.data.unlabelled import load_corpus
 from modeling_scratch.run import self_pretraining, trainer
 from modeling_scratch.run.run_folder import claim
 from modeling_scratch.sharing.push import files_to_upload
+from modeling_scratch.utils.files import read_json
 
 TINY = "--config_overrides hidden_size=8,intermediate_size=8,num_hidden_layers=1,num_attention_heads=2"
 QUIET = f"--report_to none --use_cpu --disable_tqdm True {TINY}"
@@ -60,28 +60,28 @@ def finished(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return output
 
 
-def read(path: Path) -> dict:
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
 def times(folder: Path) -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
 
 
 def test_the_report_says_what_pretraining_read_and_reached(finished: Path) -> None:
-    steps = read(finished / "run_config.json")["self_pretraining"]["steps"]
+    """The first stage is neither verified nor pushed."""
+    steps = read_json(finished / "run_config.json")["self_pretraining"]["steps"]
     for page in "results.md", "README.md":
         text = (finished / page).read_text(encoding="utf-8")
-        assert re.search(rf"Pretrained on .* texts: {steps:,} steps in \S+ minutes, loss ", text), page
+        row = rf"\| pretraining on masked words \| \S+ \| {steps:,} \| .*loss .*\n\| fine-tuning \| 60 \| .*loss "
+        assert re.search(row, text), page
     assert (finished / "tokenizer.json").read_bytes() == (finished / "pretraining" / "tokenizer.json").read_bytes()
-    assert read(finished / "config.json")["classifier_pooling"] == "mean"
+    assert read_json(finished / "config.json")["classifier_pooling"] == "mean"
+    assert is_as_recorded(finished)
+    assert not [name for name in files_to_upload(finished) if name.startswith("pretraining")]
 
 
 def test_never_pretrains_on_texts_of_validation_and_test(data: Path, finished: Path) -> None:
     vocabulary = AutoTokenizer.from_pretrained(finished / "pretraining").get_vocab()
     assert {"quiet", "loud"} <= vocabulary.keys()
     assert not {"zebra", "okapi"} & vocabulary.keys()
-    notes = read(finished / "pretraining" / "run_config.json")["notes"]
+    notes = read_json(finished / "pretraining" / "run_config.json")["notes"]
     assert [note.split("; ")[1].split()[0] for note in notes if "removed" in note] == ["0", "6", "6"]
     arguments = DataArguments(data_dir=str(data))
     corpus = load_corpus(load_splits(arguments), arguments, [str(data.parent / "more.txt")])
@@ -89,39 +89,26 @@ def test_never_pretrains_on_texts_of_validation_and_test(data: Path, finished: P
     assert len(corpus.texts) == 60 + 240 + 2
 
 
-def test_a_text_that_is_held_out_of_train_is_not_pretrained_on(tmp_path: Path) -> None:
-    """Where the data have no validation and test, these are rows of train, which the unlabelled file repeats."""
-    table = write_reviews(tmp_path / "reviews.csv", 60, 0)
-    data = load_splits(arguments := DataArguments(train_file=str(table)))
-    everything = [text for split in data.splits.values() for text in split["text"]]
-    (tmp_path / "more.txt").write_text("\n".join(everything))
-    texts = load_corpus(data, arguments, [str(tmp_path / "more.txt")]).texts
+def test_no_row_that_is_held_out_is_pretrained_on_whatever_becomes_of_it(tmp_path: Path) -> None:
+    """Rows that are held out of train, beyond --max_eval_samples or without a label, and a test file without labels."""
+    arguments = DataArguments(train_file=str(write_reviews(tmp_path / "train.csv", 60, 0)))
+    data, more = load_splits(arguments), tmp_path / "more.txt"
+    more.write_text("\n".join(text for split in data.splits.values() for text in split["text"]))
     held_out = {text for split in ("validation", "test") for text in data.splits[split]["text"]}
+    texts = set(load_corpus(data, arguments, [str(more)]).texts)
     assert held_out
-    assert not held_out & set(texts)
-    assert set(texts) == set(data.splits["train"]["text"]) - held_out
+    assert texts == set(data.splits["train"]["text"]) - held_out
 
-
-def test_no_row_of_validation_and_test_is_pretrained_on_whatever_becomes_of_it(tmp_path: Path) -> None:
-    """Rows beyond --max_eval_samples, rows without a label, and a test file without labels."""
-    for name in ("train", "validation"):
-        write_reviews(tmp_path / f"{name}.csv", 60, 0)
     rows = [f"a {word} film that is number {i}" for i in range(30) for word in ("zebra", "okapi")]
     labelled = [f"{text},{i % 2}" for i, text in enumerate(rows)]
     (tmp_path / "validation.csv").write_text("\n".join(["text,label", *labelled, "an unlabelled ibis,"]))
     (tmp_path / "test.csv").write_text("\n".join(["text", *(f"a hidden kudu {i}" for i in range(9))]))
     tests = [f"A hidden  KUDU {i}" for i in range(9)]
-    (tmp_path / "more.txt").write_text("\n".join([*rows, "an unlabelled ibis", *tests, "a text of its own"]))
+    more.write_text("\n".join([*rows, "an unlabelled ibis", *tests, "a text of its own"]))
     arguments = DataArguments(data_dir=str(tmp_path), max_eval_samples=10)
     data = load_splits(arguments)
     assert data.splits["validation"].num_rows == 10
-    texts = load_corpus(data, arguments, [str(tmp_path / "more.txt")]).texts
-    assert texts == [*data.splits["train"]["text"], "a text of its own"]
-
-
-def test_the_first_stage_is_neither_verified_nor_pushed(finished: Path) -> None:
-    assert is_as_recorded(finished)
-    assert not [name for name in files_to_upload(finished) if name.startswith("pretraining")]
+    assert load_corpus(data, arguments, [str(more)]).texts == [*data.splits["train"]["text"], "a text of its own"]
 
 
 seal = partial(at_call, trainer, "seal")  # 4 checkpoints of pretraining, then 2 of fine-tuning
@@ -156,22 +143,28 @@ def test_a_resumed_run_ends_with_the_same_weights(fault: str, data: Path, tmp_pa
 
 
 def test_minutes_are_measured_once_and_resumed_as_recorded(data: Path, tmp_path: Path) -> None:
-    arguments = f"--data_dir {data} --output_dir {tmp_path / 'run'} {QUIET} --num_train_epochs 1".split()
-    ended = in_child(seal(1, KILL), lambda: train_classifier.main([*arguments, "--pretrain_minutes", "0.01"]))
-    assert ended.status == -9, ended.text
-    before = read(tmp_path / "run" / "run_config.json")["self_pretraining"]
-    ended = in_child(lambda: train_classifier.main([*arguments, "--resume_from_checkpoint", "last"]))
-    assert ended.status == 0, ended.text
-    after = read(tmp_path / "run" / "run_config.json")
-    assert after["self_pretraining"]["steps"] == before["steps"]
+    arguments, records = f"--data_dir {data} --output_dir {tmp_path / 'run'} {QUIET} --num_train_epochs 1", []
+    for patch, extra, status in ((seal(1, KILL), "--pretrain_minutes 0.01", -9), (seal(99, KILL), RESUME, 0)):
+        options = f"{arguments} {extra}".split()
+        ended = in_child(patch, partial(train_classifier.main, options))
+        assert ended.status == status, ended.text
+        records.append(read_json(tmp_path / "run" / "run_config.json"))
+    before, after = records
     assert after["pretraining"]["pretrain_minutes"] == 0.01
-    assert read(tmp_path / "run" / "pretraining" / "trainer_state.json")["global_step"] == before["steps"]
+    steps = read_json(tmp_path / "run" / "pretraining" / "trainer_state.json")["global_step"]
+    assert after["self_pretraining"]["steps"] == before["self_pretraining"]["steps"] == steps
 
 
-def test_overwrite_replaces_both_stages(data: Path, finished: Path, tmp_path: Path) -> None:
+def test_other_options_are_refused_and_overwrite_replaces_both_stages(
+    data: Path, finished: Path, tmp_path: Path
+) -> None:
     folder = shutil.copytree(finished, tmp_path / "run")
-    ended = run(data, folder, extra="--overwrite --adam_beta1 1.5")
-    assert (ended.status, times(folder).keys()) == (2, times(finished).keys()), ended.text
+    for extra, told in (
+        ("--overwrite --adam_beta1 1.5", "beta"),
+        (f"{RESUME} --pretrain_epochs 5", "--pretrain_epochs was 4.0 and is 5.0"),
+    ):
+        ended = run(data, folder, extra=extra)
+        assert (ended.status, told in ended.text, times(folder).keys()) == (2, True, times(finished).keys()), ended.text
     plain = f"--data_dir {data} --output_dir {folder} {QUIET} --max_steps 1 --pretrain_minutes 0".split()
     ended = in_child(lambda: train_classifier.main([*plain, "--overwrite"]))
     assert ended.status == 0, ended.text
@@ -199,9 +192,3 @@ def test_refuses(options: str, data: Path, tmp_path: Path, capsys: pytest.Captur
     arguments = f"--data_dir {data} --output_dir {tmp_path / 'run'} --use_cpu --report_to none {options}".split()
     assert REFUSED[options] in refusal(capsys, train_classifier.main, arguments)
     assert not (tmp_path / "run").exists()
-
-
-def test_other_options_are_refused(data: Path, finished: Path, tmp_path: Path) -> None:
-    folder = shutil.copytree(finished, tmp_path / "run")
-    ended = run(data, folder, extra="--resume_from_checkpoint last --pretrain_epochs 5")
-    assert (ended.status, "--pretrain_epochs was 4.0 and is 5.0" in ended.text) == (2, True), ended.text

@@ -52,11 +52,6 @@ def write_noisy(folder: Path, **rows: int) -> Path:
     return folder
 
 
-def train(data: Path, output: Path, extra: str = "") -> Path:
-    train_classifier.main(f"--data_dir {data} --output_dir {output} {SMALL} {extra}".split())
-    return output
-
-
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_noisy(tmp_path_factory.mktemp("data") / "noisy", train=160, validation=120, test=60)
@@ -64,7 +59,15 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def run(data: Path) -> Path:
-    return train(data, data.parent / "run", "--save_total_limit 9")
+    train_classifier.main(f"--data_dir {data} --output_dir {data.parent / 'run'} {SMALL} --save_total_limit 9".split())
+    return data.parent / "run"
+
+
+def rows_of(data: Path, split: str) -> tuple[list[str], list[int]]:
+    """Texts and labels."""
+    with (data / f"{split}.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    return [row["text"] for row in rows], [int(row["label"]) for row in rows]
 
 
 def evaluation_of(run: Path) -> dict[str, Any]:
@@ -104,13 +107,12 @@ def test_predictions_are_those_of_the_saved_model_and_hold_no_text(run: Path, da
     digest = record["data_digests"]["test"]
     about = {"labels": record["labels"], "problem_type": "single_label_classification"}
     assert head == {"split": "test", "digest": digest, "texts": 60, **about}
-    with (data / "test.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    digests = [hashlib.sha256(row["text"].encode()).hexdigest()[:16] for row in rows]
+    texts, labels = rows_of(data, "test")
+    digests = [hashlib.sha256(text.encode()).hexdigest()[:16] for text in texts]
     assert [line["id"] for line in lines] == [f"{row}-{digest}" for row, digest in enumerate(digests, 1)]
-    assert [line["label"] for line in lines] == [record["labels"][int(row["label"])] for row in rows]
+    assert [line["label"] for line in lines] == [record["labels"][label] for label in labels]
     found = torch.tensor([line["probabilities"] for line in lines], dtype=torch.float64)
-    torch.testing.assert_close(found, logits_of(run, [row["text"] for row in rows]).softmax(-1), atol=1e-6, rtol=0)
+    torch.testing.assert_close(found, logits_of(run, texts).softmax(-1), atol=1e-6, rtol=0)
     assert [line["prediction"] for line in lines] == [record["labels"][index] for index in found.argmax(-1)]
     loss = log_loss([line["label"] for line in lines], found, labels=record["labels"])
     scores = evaluation_of(run)["calibration"]["negative_log_likelihood"]
@@ -118,17 +120,12 @@ def test_predictions_are_those_of_the_saved_model_and_hold_no_text(run: Path, da
 
 
 def test_the_temperature_is_that_of_the_validation_split(run: Path, data: Path) -> None:
-    with (data / "validation.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    logits = logits_of(best_checkpoint(run), [row["text"] for row in rows]).numpy()
-    expected = fit_temperature(logits, np.array([int(row["label"]) for row in rows]))
+    texts, labels = rows_of(data, "validation")
+    expected = fit_temperature(logits_of(best_checkpoint(run), texts).numpy(), np.array(labels))
     calibration = evaluation_of(run)["calibration"]
     assert calibration["temperature"] == pytest.approx(expected, rel=1e-4)
-    assert (calibration["validation_texts"], calibration["obstacle"], calibration["on_validation"]) == (
-        120,
-        None,
-        False,
-    )
+    about = {"validation_texts": 120, "obstacle": None, "on_validation": False}
+    assert {name: calibration[name] for name in about} == about
 
 
 def random_rows(count: int, labels: int) -> Dataset:
@@ -142,11 +139,11 @@ def random_rows(count: int, labels: int) -> Dataset:
 
 def trainer_of(model: PreTrainedModel, folder: Path, rows: int = 120) -> Trainer:
     arguments = TrainingArguments(str(folder), use_cpu=True, report_to="none", disable_tqdm=True)
-    return Trainer(
-        model, arguments, eval_dataset=random_rows(rows, 3), preprocess_logits_for_metrics=lambda outputs, _: (
-            outputs[0] if isinstance(outputs, tuple) else outputs
-        )
-    )  # fmt: skip
+    return Trainer(model, arguments, eval_dataset=random_rows(rows, 3), preprocess_logits_for_metrics=logits_alone)
+
+
+def logits_alone(outputs: Any, _: Tensor) -> Tensor:
+    return outputs[0] if isinstance(outputs, tuple) else outputs
 
 
 def predictions(trainer: Trainer) -> Tensor:
@@ -183,13 +180,21 @@ class Bounded(GPT2ForSequenceClassification):
         self.score = nn.Sequential(self.score, nn.Tanh())
 
 
-@pytest.mark.parametrize("problem", ["tanh", "regression", "multi_label_classification", "few"])
-def test_other_models_are_left_alone(problem: str, tmp_path: Path) -> None:
-    config = Native("gpt2", HEADS[1]).config(problem_type=None if problem in ("tanh", "few") else problem)
+@pytest.mark.parametrize(
+    ("model_class", "problem", "rows"),
+    [
+        (Bounded, None, 120),
+        (GPT2ForSequenceClassification, "regression", 120),
+        (GPT2ForSequenceClassification, "multi_label_classification", 120),
+        (GPT2ForSequenceClassification, None, 99),
+    ],
+    ids=["tanh", "number", "sets", "few texts"],
+)
+def test_other_models_are_left_alone(model_class: Any, problem: str | None, rows: int, tmp_path: Path) -> None:
     torch.manual_seed(0)
-    model = (Bounded if problem == "tanh" else GPT2ForSequenceClassification)(config)
+    model = model_class(Native("gpt2", HEADS[1]).config(problem_type=problem))
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
-    calibration = calibrate(trainer_of(model, tmp_path, 99 if problem == "few" else 120))
+    calibration = calibrate(trainer_of(model, tmp_path, rows))
     assert calibration.temperature == 1
     assert calibration.obstacle
     assert all(torch.equal(weight, before[name]) for name, weight in model.state_dict().items())

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 import train_classifier
-from native_models import NATIVES, Native
+from native_models import NATIVES
 from processes import refusal
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
 
@@ -40,18 +40,16 @@ def write_reviews(path: Path, rows: int, seed: int) -> Path:
     return path
 
 
-SPLITS = ("train", 240, 1), ("validation", 40, 1_000), ("test", 40, 2_000)
+SPLITS = {"train": 240, "validation": 40, "test": 40}
+NATIVE = {native.model_type: native for native in NATIVES}
 
 
-@pytest.fixture
-def reviews(tmp_path: Path) -> Path:
-    return write_splits(tmp_path / "reviews")
-
-
-def write_splits(folder: Path) -> Path:
-    folder.mkdir(exist_ok=True)
-    for split, rows, seed in SPLITS:
-        write_reviews(folder / f"{split}.csv", rows, seed)
+@pytest.fixture(scope="module")
+def reviews(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data") / "reviews"
+    folder.mkdir()
+    for seed, (split, rows) in enumerate(SPLITS.items()):
+        write_reviews(folder / f"{split}.csv", rows, 1_000 * seed)
     return folder
 
 
@@ -59,20 +57,11 @@ def train(folder: Path, output: Path, extra: str = "") -> None:
     train_classifier.main(f"--data_dir {folder} --output_dir {output} {SMALL} {extra}".split())
 
 
-def refused(capsys: pytest.CaptureFixture, folder: Path, output: Path, extra: str = "") -> str:
-    return refusal(capsys, train, folder, output, extra)
-
-
-def native_of(model_type: str) -> Native:
-    return next(native for native in NATIVES if native.model_type == model_type)
-
-
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run(reviews: Path) -> Path:
     """One finished run, for all tests that only look at it."""
-    folder = write_splits(tmp_path_factory.mktemp("data") / "reviews")
-    train(folder, folder.parent / "run", "--save_total_limit 9")
-    return folder.parent / "run"
+    train(reviews, reviews.parent / "run", "--save_total_limit 9")
+    return reviews.parent / "run"
 
 
 def test_learns_and_leaves_everything_that_was_promised(run: Path) -> None:
@@ -87,7 +76,7 @@ def test_learns_and_leaves_everything_that_was_promised(run: Path) -> None:
         assert (run / picture).read_bytes().startswith(b"\x89PNG")
     record = json.loads((run / "run_config.json").read_text())
     assert (record["model"]["preset"], record["training"]["learning_rate"]) == ("reviews", 2e-2)
-    assert record["rows"] == {split: rows for split, rows, _ in SPLITS}
+    assert record["rows"] == SPLITS
     assert record["labels"] == ["NEGATIVE", "POSITIVE"]
     answer = pipeline("sentiment-analysis", model=str(run))(["a great film", "a dull story"])
     assert [row["label"] for row in answer] == ["POSITIVE", "NEGATIVE"]
@@ -115,7 +104,7 @@ def test_fine_tunes_a_native_checkpoint_as_a_scratch_model(run: Path, reviews: P
     tokenizer, folder = AutoTokenizer.from_pretrained(run), tmp_path / "native"
     tokenizer.eos_token, tokenizer.pad_token = tokenizer.sep_token, None
     ids = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id, "num_labels": 7}
-    native = native_of("gpt2")
+    native = NATIVE["gpt2"]
     torch.manual_seed(0)
     native.model_class(native.config(**ids)).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
@@ -130,7 +119,7 @@ def test_fine_tunes_a_native_checkpoint_as_a_scratch_model(run: Path, reviews: P
 
 def test_weights_stored_in_16_bits_are_trained_in_32(run: Path, tmp_path: Path) -> None:
     """A scratch model's and a native one's: in 16 bits an average over steps would stay where it began."""
-    native = native_of("bert")
+    native = NATIVE["bert"]
     native.model_class(native.config()).bfloat16().save_pretrained(tmp_path / "native")
     AutoModelForSequenceClassification.from_pretrained(run).bfloat16().save_pretrained(tmp_path / "ours")
     for name in ("native", "ours"):
@@ -149,13 +138,12 @@ def test_a_run_that_goes_back_leaves_later_checkpoints_aside(run: Path, reviews:
     assert [step_of(path) for path in checkpoints_in(output)] == [steps]
     assert (output / "tokenizer.json").read_bytes() == (run / "tokenizer.json").read_bytes()
     assert json.loads((output / "run_config.json").read_text())["training"]["max_steps"] == steps
-    for changed, told in (
-        ("--preset tutorial", "--preset was 'reviews' and is 'tutorial'"),
-        ("--layer_decay 0.9", "--layer_decay was 1.0 and is 0.9"),
+    for data, changed, told in (
+        (reviews, "--preset tutorial", "--preset was 'reviews' and is 'tutorial'"),
+        (reviews, "--layer_decay 0.9", "--layer_decay was 1.0 and is 0.9"),
+        (tmp_path / "elsewhere", "", "--data_dir was 'reviews' and is 'elsewhere'"),
     ):
-        assert told in refused(capsys, reviews, output, f"{changed} --resume_from_checkpoint last")
-    message = refused(capsys, tmp_path / "elsewhere", output, "--resume_from_checkpoint last")
-    assert "--data_dir was 'reviews' and is 'elsewhere'" in message
+        assert told in refusal(capsys, train, data, output, f"{changed} --resume_from_checkpoint last")
 
 
 def test_the_score_that_chooses_counts_rare_classes_where_classes_are_imbalanced_or_weighted(tmp_path: Path) -> None:
@@ -193,23 +181,3 @@ def test_the_epoch_is_chosen_on_validation(options: str, is_chosen: bool, saved_
         (arguments,) = parsed([ClassifierTrainingArguments], [*given, "--early_stopping_patience", "2"])
         with pytest.raises(DataError, match="requires no --load_best_model_at_end False"):
             choose_epoch(TASK, arguments, data)
-
-
-def test_a_run_that_cannot_start_overwrites_nothing(run: Path, reviews: Path, tmp_path: Path, capsys) -> None:
-    """Another run is never written over unless asked to, and nothing that does not belong to a run."""
-    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
-    for extra, told in (
-        ("", "holds another run"),
-        ("--overwrite --text_column nowhere", "nowhere"),
-        (f"--overwrite --tokenizer_name_or_path {run}", "would delete"),
-        (f"--overwrite --tokenizer_name_or_path {next(run.glob('checkpoint-*'))}", "would delete"),
-        (f"--resume_from_checkpoint {tmp_path}", "not a checkpoint"),
-    ):
-        assert told in refused(capsys, reviews, run, extra)
-        assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
-    stopped = shutil.copytree(run, tmp_path / "stopped")
-    (stopped / "all_results.json").unlink()
-    (stopped / "checkpoint-8").mkdir()
-    assert "an unfinished run; continue it with --resume_from_checkpoint last" in refused(capsys, reviews, stopped)
-    assert "do not belong to a run" in refused(capsys, reviews, reviews, "--overwrite")
-    assert (reviews / "train.csv").exists()

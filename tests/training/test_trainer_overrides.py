@@ -2,7 +2,6 @@
 """The one trainer: which private methods of transformers.Trainer it overrides, and that the library still has them."""
 
 import inspect
-from typing import NamedTuple
 
 import pytest
 from transformers import Trainer
@@ -10,32 +9,25 @@ from transformers import Trainer
 from modeling_scratch.run.captured_trainer import CapturedTrainer
 from modeling_scratch.run.trainer import RunTrainer
 
-
-class Override(NamedTuple):
-    """The parameters of the library's method, if the override does not pass all on, and the reason in its source."""
-
-    parameters: list[str] | None
-    reason: str
-
-
-OVERRIDDEN = {
-    "_finalize_training": Override(["trial", "num_train_samples", "start_time"], "self._load_best_model()"),
-    "_get_eval_sampler": Override(["eval_dataset"], "return LengthGroupedSampler("),
-    "_get_train_sampler": Override(["train_dataset"], "return LengthGroupedSampler("),
-    "_run_epoch": Override(None, "for update_step in range(num_update_steps_trained,"),
-    "_save": Override(["output_dir", "state_dict"], "torch.save(self.args,"),
-    "_save_checkpoint": Override(["model", "trial"], "rotate_checkpoints("),
+# The parameters of the library's methods, if the override does not pass all on, and the reason in their source.
+OVERRIDDEN: dict[str, tuple[list[str] | None, str]] = {
+    "_finalize_training": (["trial", "num_train_samples", "start_time"], "self._load_best_model()"),
+    "_get_eval_sampler": (["eval_dataset"], "return LengthGroupedSampler("),
+    "_get_train_sampler": (["train_dataset"], "return LengthGroupedSampler("),
+    "_run_epoch": (None, "for update_step in range(num_update_steps_trained,"),
+    "_save": (["output_dir", "state_dict"], "torch.save(self.args,"),
+    "_save_checkpoint": (["model", "trial"], "rotate_checkpoints("),
 }
 
 
 @pytest.mark.parametrize("name", OVERRIDDEN)
 def test_the_library_has_what_is_overridden_calls_it_and_gives_the_reason(name: str) -> None:
     """A method that the library renames would be one that nobody calls, and a run that is not resumed exactly."""
-    method, override = getattr(Trainer, name, None), OVERRIDDEN[name]
+    method, (parameters, reason) = getattr(Trainer, name, None), OVERRIDDEN[name]
     assert callable(method), "renamed by transformers"
     assert f"self.{name}" in inspect.getsource(Trainer), "no longer called"
-    assert override.parameters in (None, list(inspect.signature(method).parameters)[1:])
-    assert override.reason in inspect.getsource(method), "written anew: is the override still needed?"
+    assert parameters in (None, list(inspect.signature(method).parameters)[1:])
+    assert reason in inspect.getsource(method), "written anew: is the override still needed?"
 
 
 def test_no_other_private_method_is_overridden_all_in_one_file_and_each_says_why() -> None:

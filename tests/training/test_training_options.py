@@ -5,7 +5,6 @@ import json
 import re
 import shlex
 import shutil
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pretrain
 import pytest
 import torch
 import train_classifier
-from processes import refusal
+from processes import at_call, in_child, refusal
 from shared import redraw
 from test_temperature import write_noisy
 from transformers import (
@@ -23,19 +22,20 @@ from transformers import (
     MPNetConfig,
     MPNetForSequenceClassification,
     PreTrainedModel,
+    TrainerCallback,
+    TrainerState,
 )
-from transformers.trainer_pt_utils import LengthGroupedSampler
 from transformers.trainer_utils import TrainOutput
 
 from modeling_scratch import ScratchDecoderForSequenceClassification, ScratchEncoderForSequenceClassification, presets
 from modeling_scratch.run.arguments import EncoderTrainingArguments
+from modeling_scratch.run.callbacks import progress_line
 from modeling_scratch.run.checkpoints import checkpoints_in
 from modeling_scratch.run.defaults import ClassifierTrainingArguments
+from modeling_scratch.run.layout import AVERAGE
 from modeling_scratch.run.optimizers import depths
-from modeling_scratch.run.resuming import LengthGroups
-from modeling_scratch.run.search import search
 from modeling_scratch.run.trainer import RunTrainer
-from modeling_scratch.utils.errors import DivergedError
+from modeling_scratch.utils.errors import DataError, DivergedError
 
 TINY = "hidden_size=8,intermediate_size=8,num_hidden_layers=1,num_attention_heads=2,hidden_dropout=0.1"
 FAST = "--learning_rate 2e-2 --per_device_train_batch_size 16 --use_cpu --disable_tqdm True --report_to none"
@@ -69,6 +69,7 @@ REFUSED = {
     "--save_steps 0": "--save_steps 0: must be above 0",
     "--metric_for_best_model nothing": "--metric_for_best_model nothing: the choices are loss, accuracy",
     "--layer_decay 1.5": "--layer_decay",
+    "--ema_decay 1 --max_steps 1": "--ema_decay",
     "--early_stopping_patience 2 --ema_decay 0.9": "--ema_decay 0",
     "--early_stopping_patience 2 --ema_decay 0 --save_strategy no": "--save_strategy",
     "--search_trials 2 --early_stopping_patience 2": "--early_stopping_patience",
@@ -104,9 +105,8 @@ def decoder() -> PreTrainedModel:
 
 
 def native() -> PreTrainedModel:
-    return DistilBertForSequenceClassification(
-        DistilBertConfig(vocab_size=16, dim=8, hidden_dim=8, n_heads=2, n_layers=3)
-    )
+    config = DistilBertConfig(vocab_size=16, dim=8, hidden_dim=8, n_heads=2, n_layers=3)
+    return DistilBertForSequenceClassification(config)
 
 
 @pytest.mark.parametrize("build", [encoder, decoder, native])
@@ -193,12 +193,11 @@ def test_pretraining_stops_early_by_its_loss_and_keeps_the_best(tmp_path: Path, 
 
 
 VALUES = r"loss [\d.]+, gradient norm [\d.]+, rate [\d.e-]+"
-COUNTS = "--include_num_input_tokens_seen True"  # with which Trainer logs times, too
 
 
 def test_a_log_entry_is_a_line_beside_the_progress_bar(reviews: Path, tmp_path: Path, capsys) -> None:
-    options = f"--max_steps 2 --per_device_train_batch_size 160 --logging_steps 1 --ema_decay 0.9 {COUNTS}"
-    train(reviews, tmp_path / "run", f"{options} --disable_tqdm False")
+    options = "--max_steps 2 --per_device_train_batch_size 160 --logging_steps 1 --ema_decay 0.9 --disable_tqdm False"
+    train(reviews, tmp_path / "run", f"{options} --include_num_input_tokens_seen True")  # with which Trainer logs times
     printed = capsys.readouterr()
     lines = [line for line in printed.out.splitlines() if line.startswith("step ")]
     of_steps = rf"step [12] of 2 \(epoch \d\.\d\d\): {VALUES}(, num input tokens|$)"
@@ -211,69 +210,53 @@ def test_a_log_entry_is_a_line_beside_the_progress_bar(reviews: Path, tmp_path: 
     assert "%|" in printed.err
 
 
+@pytest.mark.parametrize(("evaluations", "printed"), [(5, 5), (20, 20), (74, 21)])
+def test_of_many_evaluations_some_are_printed_and_the_last(evaluations: int, printed: int) -> None:
+    entries = [{"eval_loss": 1.0, "step": 5 * number} for number in range(1, evaluations + 1)]
+    lines = [
+        progress_line(entry, TrainerState(max_steps=5 * evaluations, log_history=entries[:number]), is_in_train=True)
+        for number, entry in enumerate(entries, 1)
+    ]
+    assert (sum(line is not None for line in lines), lines[-1] is None) == (printed, False)
+
+
 # The search
 
 
 @pytest.fixture(scope="module")
 def searched(reviews: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three trials, of which the second one diverges."""
     output = tmp_path_factory.mktemp("search") / "run"
-    train(reviews, output, "--search_trials 2 --num_train_epochs 2")
+
+    def diverge(*_: Any, **__: Any) -> None:
+        raise DivergedError("some logits are NaN")
+
+    def run() -> None:
+        train(reviews, output, "--search_trials 3 --num_train_epochs 2")
+
+    ended = in_child(at_call(RunTrainer, "evaluate", 2, diverge), run)
+    assert ended.status == 0, ended.text
+    assert "2 of 3 trials have not diverged; on validation:" in ended.text
     return output
 
 
-def trials(run: Path) -> list[dict[str, float]]:
-    return json.loads((run / "search.json").read_text())["trials"]
-
-
-def test_search_keeps_scores_and_no_weights(searched: Path) -> None:
-    rows = trials(searched)
+def test_search_keeps_scores_and_no_weights(searched: Path, reviews: Path, tmp_path: Path) -> None:
+    """And the best arguments give the score that it saw."""
+    found = json.loads((searched / "search.json").read_text())
+    rows = found["trials"]
     assert [row["accuracy"] for row in rows] == sorted((row["accuracy"] for row in rows), reverse=True)
     for row in rows:
         assert 2e-3 <= row["learning_rate"] <= 2e-1
         assert row["per_device_train_batch_size"] in (8, 16, 32)
         assert row["num_train_epochs"] in (1, 2)
     assert {path.name for path in searched.iterdir()} == {"run_config.json", "search.json"}
-    assert json.loads((searched / "run_config.json").read_text())["training"]["search_trials"] == 2
+    assert json.loads((searched / "run_config.json").read_text())["training"]["search_trials"] == 3
+    train(reviews, tmp_path / "best", f"--num_train_epochs 2 {found['best_arguments']}")
+    scores = json.loads((tmp_path / "best" / "all_results.json").read_text())
+    assert (scores["eval_accuracy"], scores["eval_loss"]) == (rows[0]["accuracy"], rows[0]["loss"])
 
 
-def test_the_best_arguments_give_the_score_that_the_search_saw(searched: Path, reviews: Path, tmp_path: Path) -> None:
-    best = json.loads((searched / "search.json").read_text())["best_arguments"]
-    train(reviews, tmp_path / "best", f"--num_train_epochs 2 {best}")
-    scores, first = json.loads((tmp_path / "best" / "all_results.json").read_text()), trials(searched)[0]
-    assert (scores["eval_accuracy"], scores["eval_loss"]) == (first["accuracy"], first["loss"])
-
-
-# Reports
-
-
-def test_batches_of_similar_lengths_are_others_in_each_epoch() -> None:
-    sampler = LengthGroups(LengthGroupedSampler(4, lengths=[number % 9 for number in range(80)]), seed=3, rows_a_step=4)
-    orders = []
-    for epoch in (0, 1, 0):
-        sampler.set_epoch(epoch)
-        orders.append(list(sampler))
-    assert orders[0] == orders[2] != orders[1]
-
-
-def test_the_lowest_loss_of_equals_comes_first_and_a_trial_that_diverges_ends_nothing(tmp_path: Path) -> None:
-    options: dict[str, Any] = {"search_trials": 4, "max_steps": 5, "learning_rate": 0.01, "use_cpu": True}
-    arguments = ClassifierTrainingArguments(
-        str(tmp_path), num_train_epochs=1, per_device_train_batch_size=16, **options
-    )
-    attempts = count()
-
-    def attempt(values: dict[str, Any]) -> dict[str, float]:
-        if (number := next(attempts)) == 1:
-            raise DivergedError("some logits are NaN")
-        return {"eval_accuracy": 0.5, "eval_loss": -number}
-
-    found = search(arguments, "accuracy", attempt)
-    assert "3 of 4 trials have not diverged; on validation:" in found
-    assert [row["trial"] for row in trials(tmp_path)] == [3, 2, 0]
-    assert len({row["learning_rate"] for row in trials(tmp_path)}) == 3
-
-
-# Lower precision
+# Steps
 
 
 def trained(folder: Path, model: PreTrainedModel, rows: Any, *callbacks: Any, **options: Any) -> TrainOutput:
@@ -290,17 +273,6 @@ def rows_of(count: int) -> list[dict[str, Any]]:
     return [{"input_ids": [5 + n % 8, 6, 7], "attention_mask": [1, 1, 1], "label": n % 2} for n in range(count)]
 
 
-def test_bfloat16_learns_as_float32_does_and_keeps_its_weights(tmp_path: Path) -> None:
-    losses = []
-    for bf16 in (False, True):
-        torch.manual_seed(0)
-        options = {"bf16": bf16, "learning_rate": 1e-2, "per_device_train_batch_size": 4, "max_steps": 12}
-        losses.append(trained(tmp_path, model := encoder(), rows_of(48), **options).training_loss)
-        assert {weight.dtype for weight in model.parameters()} == {torch.float32}
-    assert losses[0] == pytest.approx(losses[1], rel=0.01)
-    assert losses[0] != losses[1]
-
-
 def test_accumulated_batches_of_a_native_class_are_one_batch(tmp_path: Path) -> None:
     """It takes num_items_in_batch among its keyword arguments, and ignores it."""
     sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
@@ -313,3 +285,52 @@ def test_accumulated_batches_of_a_native_class_are_one_batch(tmp_path: Path) -> 
         trained(tmp_path, model, rows_of(8), **size, optim="sgd", learning_rate=0.1)
         weights.append(model.state_dict())
     torch.testing.assert_close(*weights, atol=1e-6, rtol=1e-4)
+
+
+# The moving average of the weights
+
+
+class Trace(TrainerCallback):
+    """The weights after each step."""
+
+    def __init__(self) -> None:
+        self.steps: list[torch.Tensor] = []
+
+    def on_step_end(self, *_, model: torch.nn.Module, **__) -> None:
+        self.steps.append(flat(model))
+
+
+def flat(model: torch.nn.Module) -> torch.Tensor:
+    return torch.cat([weight.detach().flatten().clone() for weight in model.parameters()])
+
+
+SETTINGS = {
+    "save_strategy": "steps", "save_steps": 5, "save_total_limit": 9, "per_device_train_batch_size": 4,
+    "learning_rate": 1e-2, "lr_scheduler_type": "constant", "weight_decay": 0.0,
+}  # fmt: skip
+
+
+def averaged(folder: Path, decay: float, max_steps: int = 12, **options: Any) -> tuple[torch.nn.Module, Trace]:
+    model, trace = redraw(encoder(num_hidden_layers=1)), Trace()
+    trained(folder, model, rows_of(24), trace, ema_decay=decay, max_steps=max_steps, **SETTINGS, **options)
+    return model, trace
+
+
+@pytest.mark.parametrize("decay", [0.5, 0.999], ids=str)
+def test_the_end_is_the_average_of_all_steps(tmp_path: Path, decay: float) -> None:
+    model, trace = averaged(tmp_path, decay)
+    average = flat(redraw(ScratchEncoderForSequenceClassification(model.config)))
+    for step, weights in enumerate(trace.steps, 1):
+        d = min(decay, (step + 1) / (step + 10))
+        average = d * average + (1 - d) * weights
+    torch.testing.assert_close(flat(model), average, atol=1e-6, rtol=1e-5)
+    assert not torch.allclose(flat(model), trace.steps[-1])
+
+
+def test_a_checkpoint_has_the_weights_that_training_goes_on_with_and_their_average(tmp_path: Path) -> None:
+    _, trace = averaged(tmp_path, 0.9, max_steps=7)
+    checkpoint = ScratchEncoderForSequenceClassification.from_pretrained(tmp_path / "checkpoint-5")
+    assert torch.equal(flat(checkpoint), trace.steps[4])
+    (tmp_path / "checkpoint-5" / AVERAGE).unlink()
+    with pytest.raises(DataError, match="--ema_decay 0"):
+        averaged(tmp_path, 0.9, resume_from_checkpoint=str(tmp_path / "checkpoint-5"))

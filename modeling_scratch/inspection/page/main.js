@@ -1,8 +1,8 @@
 // Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 // Opens the page: unpacks, computes the pass, compares it with PyTorch's, and puts the parts one under another.
 
-const PARTS = [partTokens, partPass, partAttention, partLens, partAnswer, partWords, partChange, partBackward];
-const TOLERANCE = 1e-4; // of the logits, from those of PyTorch
+const PARTS = [partTokens, partPass, partAttention, partLens, partAnswer, partWords, partChange];
+const TOLERANCE = 1e-4; // of the largest logit, or of 1: float32 rounds a number by a share of its size
 
 async function unzipped(id) {
   return JSON.parse(new TextDecoder().decode(await gunzip(document.getElementById(id).textContent)));
@@ -22,18 +22,23 @@ function computeBaseline() {
   state.changed = null;
 }
 
+const recordedLogits = () => recorded("logits") ?? recorded("qa_outputs") ?? recorded("stack");
+
 /** The largest difference of the logits; null where none were recorded. */
 function logitsDifference() {
   const logits = state.baseline.get("logits") ?? state.baseline.get("last_hidden_state");
-  return logits && largestDifference(recorded("logits") ?? recorded("qa_outputs") ?? recorded("stack"), logits);
+  return logits && largestDifference(recordedLogits(), logits);
 }
+
+const boundOfLogits = () =>
+  TOLERANCE * (recordedLogits()?.data ?? []).reduce((most, logit) => Math.max(most, Math.abs(logit)), 1);
 
 /** Whether the page computes what PyTorch recorded (null: it computes nothing to compare), and that in a sentence. */
 function checked() {
-  const bound = number(TOLERANCE), said = (difference) => number(difference, 2);
-  if (state.difference > TOLERANCE) {
+  const said = (value) => number(value, 2);
+  if (state.isOff) {
     return [false, "The code that ran was edited, or computes what this page does not know. These are its numbers; the "
-      + `page's own recomputation is off: its logits differ by up to ${said(state.difference)}, more than ${bound}.`];
+      + `page's own recomputation is off: its logits differ by up to ${said(state.difference)}, more than ${said(boundOfLogits())}.`];
   }
   if (!state.model) {
     return [null, `The recorded pass of PyTorch. ${state.problem
@@ -44,10 +49,10 @@ function checked() {
     return [true, "Your text, computed in your browser. Logits of the recorded text differ from PyTorch's by at most "
       + `${said(state.difference)}.`];
   }
-  const difference = logitsDifference();
+  const difference = logitsDifference(), bound = boundOfLogits();
   if (difference === null) return [null, "Computed in your browser, but no logits were recorded to compare with."];
-  return [difference <= TOLERANCE, "Computed in your browser: logits differ from PyTorch's by at most "
-    + `${said(difference)}; the bound is ${bound}.`];
+  return [difference <= bound, "Computed in your browser: logits differ from PyTorch's by at most "
+    + `${said(difference)}; the bound is ${said(bound)}.`];
 }
 
 const layerCounts = ({ num_hidden_layers: layers, decoder_layers: others }) => (others ? [layers, others] : [layers]);
@@ -154,7 +159,8 @@ async function openPage() {
   computeBaseline();
   prepareTyping();
   state.difference = state.model && logitsDifference();
-  if (state.difference > TOLERANCE) state.model = null; // the code that ran is not what this page computes
+  state.isOff = state.difference > boundOfLogits(); // the code that ran is not what this page computes
+  if (state.isOff) state.model = null;
   render();
   await showAsked();
   window.addEventListener("hashchange", showAsked);

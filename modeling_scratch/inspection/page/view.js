@@ -14,6 +14,7 @@ const state = {
   recorded: 0, // how many texts were recorded
   request: 0, // number of the last request for another text
   difference: null, // of the logits from PyTorch's, as the page opened
+  isOff: false, // whether that is more than rounding
 };
 
 const text = () => state.explanation.texts[state.number];

@@ -1,11 +1,12 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""A folder that is not trusted runs nothing of another repository."""
+"""A folder that is not trusted runs nothing of another repository; the import replaces nothing of other libraries."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fresh_process import run_fresh
 from model_cases import CAUSAL_LM, SEQ2SEQ_LM, TEXTS, Case
 from native_models import NATIVES
 from transformers import AutoConfig, AutoModel, AutoTokenizer
@@ -73,3 +74,59 @@ def test_the_code_of_a_tokenizer_is_refused(tmp_path: Path) -> None:
     (folder / "tokenizer_config.json").write_text(json.dumps(stranger))
     with pytest.raises(ValueError, match="trust_remote_code"):
         AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+
+
+# The import: it adds tasks of pipelines, and rows to tables of two libraries, which can be undone
+
+PROGRAM = """
+import gradio.pipelines, gradio.pipelines_utils, peft.utils.constants
+import transformers.generation, transformers.modeling_utils
+from torch import nn
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+from transformers.pipelines import PIPELINE_REGISTRY
+
+PLACES = [
+    nn.Module, nn.Linear, nn.Dropout, transformers, transformers.pipelines, transformers.generation,
+    transformers.modeling_utils, transformers.PreTrainedModel, transformers.PreTrainedConfig,
+    transformers.GenerationMixin, transformers.BertModel, transformers.Pipeline, gradio, gradio.pipelines,
+    gradio.pipelines_utils, gradio.Interface,
+]
+
+def named():
+    seen = {(str(place), name): value for place in PLACES for name, value in list(vars(place).items())}
+    tasks = {("task", name): task["impl"] for name, task in PIPELINE_REGISTRY.supported_tasks.items()}
+    return {name: value for name, value in seen.items() if callable(value)} | tasks
+
+def tables():
+    found = {name: dict(table) for name, table in vars(peft.utils.constants).items() if name.endswith("_MAPPING")}
+    return {**found, "causal classes": dict(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES)}
+
+def added(before):
+    return {name: sorted(table.keys() - before[name].keys()) for name, table in tables().items()}
+
+def imported(where):
+    before, rows = named(), tables()
+    for name in HIDDEN:
+        del sys.modules[name]
+    import modeling_scratch
+    after, found = named(), [added(rows)]
+    replaced = [" ".join(name) for name, value in before.items() if after.get(name) is not value]
+    for change in modeling_scratch.fast.disable, modeling_scratch.fast.enable:
+        change()
+        modeling_scratch.ScratchDecoderConfig()
+        found.append(added(rows))
+    return len(before), replaced, [name for place, name in after.keys() - before.keys() if place == "task"], found
+"""
+
+
+def test_the_import_replaces_nothing_of_other_libraries() -> None:
+    ((seen, replaced, tasks, (added, disabled, enabled)),) = run_fresh(PROGRAM, [("there", "imported")])
+    assert seen > 300
+    assert replaced == []
+    assert "seq2seq-translation" in tasks
+    types = ["scratch_decoder", "scratch_encoder", "scratch_seq2seq"]
+    assert added["TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING"] == types
+    assert added["causal classes"] == types[:1]
+    assert {tuple(rows) for rows in added.values()} <= {(), tuple(types), tuple(types[:1])}
+    assert not any(disabled.values())
+    assert enabled == added
