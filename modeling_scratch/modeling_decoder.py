@@ -27,7 +27,7 @@ def next_tokens(labels: Tensor, inputs: Inputs) -> Tensor:
     -100 at padding, and at the end of a text or segment.
     """
     real = inputs.real_tokens()
-    labels = nn.functional.pad(labels[:, 1:], (0, 1), value=-100)
+    labels = nn.functional.pad(labels[:, 1:].long(), (0, 1), value=-100)
     is_pair = real & nn.functional.pad(
         real[:, 1:], (0, 1)
     )  # this token and the next one are real

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from importlib.metadata import version
+from os.path import lexists
 from pathlib import Path
 from runpy import run_path
 from typing import Any, NoReturn
@@ -98,4 +99,4 @@ def _with_first(option: str | None, arguments: Sequence[str]) -> list[str]:
 
 def _is_there(path: str) -> bool:
     """Return whether a file may be read: addresses, patterns and standard input are left to the program."""
-    return "://" in path or "*" in path or path == "-" or Path(path).exists()
+    return "://" in path or "*" in path or path == "-" or lexists(path)

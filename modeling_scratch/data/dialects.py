@@ -9,9 +9,10 @@ from contextlib import suppress
 from itertools import chain, islice, tee
 from typing import Any
 
-from .text_files import MAX_FIELD_CHARACTERS
+from .text_files import MAX_FIELD_CHARACTERS, words_in
 
 DELIMITERS = (",", ";", "\t", "|")
+UNQUOTED = ("\t", "|")  # which texts hardly contain, so that quotes may belong to the texts
 SAMPLE_RECORDS = 100
 NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 SEPARATOR_LINE = re.compile(r"\ufeff?\"?sep=(.)\"?\s*")  # of Excel, above the header
@@ -24,41 +25,49 @@ def parsed(lines: Iterable[str], delimiter: str, **style: Any) -> Any:
     return csv.reader(lines, delimiter=delimiter, strict=True, **style)
 
 
-def _are_literal(lines: Iterable[str]) -> bool:
-    """Return whether the quotes of a TSV file belong to the texts, as in GLUE, and do not enclose them, as of pandas.
+def _are_literal(lines: Iterable[str], delimiter: str, is_tsv: bool, **style: Any) -> bool:
+    """Return whether the quotes of a file belong to the texts, as in GLUE, and do not enclose them, as of pandas.
 
-    They enclose fields if that divides the whole file into equally many fields, unless it takes in lines that have
-    as many fields by themselves.
+    They enclose fields if that divides the whole file into equally many fields, unless, in a TSV file, it takes in
+    lines that have as many fields by themselves.
     """
     literal, enclosing = Counter[int](), Counter[int]()
 
     def counted_lines() -> Iterator[str]:
         for line in lines:
             if line.strip("\r\n"):
-                literal[line.count("\t")] += 1
+                literal[line.count(delimiter)] += 1
             yield line
 
     try:
-        enclosing.update(len(record) for record in parsed(counted_lines(), "\t") if record)
+        enclosing.update(len(record) for record in parsed(counted_lines(), delimiter, **style) if record)
     except csv.Error:
         return True
-    return len(enclosing) > 1 or (len(literal) == 1 and literal.total() > enclosing.total())
+    return len(enclosing) > 1 or (is_tsv and len(literal) == 1 and literal.total() > enclosing.total())
 
 
 def find_dialect(sample: list[str], rest: Iterable[str], given: str | None, is_tsv: bool) -> tuple[str, dict[str, Any]]:
-    """Return the delimiter, and the options of the quotes. sample, rest: of the lines. given: a delimiter, or None.
-
-    The delimiter divides most of the first records as the header is divided; it is the first of several.
-    """
+    """Return the delimiter, and the options of the quotes. sample, rest: of the lines. given: a delimiter, or None."""
     first = sample[0] if sample else ""
     if is_tsv and not given and ("\t" in first or not {*first} & {*DELIMITERS}):
-        return "\t", {"quoting": csv.QUOTE_NONE if _are_literal(chain(sample, rest)) else csv.QUOTE_MINIMAL}
-    style = {"skipinitialspace": any(map(BLANK_BEFORE_QUOTE.search, sample))}
-    delimiters = [given] if given else DELIMITERS
-    copies = zip(tee(chain(sample, rest), len(delimiters)), delimiters)
-    fitting = [_fitting(parsed(copy, delimiter, **style)) for copy, delimiter in copies]
+        given = "\t"
+    style = {"skipinitialspace": given != "\t" and any(map(BLANK_BEFORE_QUOTE.search, sample))}
+    whole, start = tee(chain(sample, rest))
+    found = _delimiter(start, [given] if given else DELIMITERS, **style)
+    del start  # which would keep all lines in memory
+    is_literal = found in UNQUOTED and _are_literal(whole, found, is_tsv, **style)
+    return found, {"quoting": csv.QUOTE_NONE} if is_literal else style
+
+
+def _delimiter(lines: Iterable[str], delimiters: Sequence[str], **style: Any) -> str:
+    """Return the delimiter that divides most of the first records as the header is divided; the first of several."""
+    enclosing, literal = (tee(copy, len(delimiters)) for copy in tee(lines))
+    fitting = [_fitting(parsed(*both, **style)) for both in zip(enclosing, delimiters)]
+    if not any(fitting):
+        without_quotes = (_fitting(parsed(*both, quoting=csv.QUOTE_NONE)) for both in zip(literal, delimiters))
+        fitting = [number * (each in UNQUOTED) for number, each in zip(without_quotes, delimiters)]
     best = [delimiter for delimiter, number in zip(delimiters, fitting) if number == max(fitting)]
-    return best[0] if len(best) == 1 else delimiters[0], style
+    return best[0] if len(best) == 1 else delimiters[0]
 
 
 def _fitting(records: Iterable[list[str]]) -> int:
@@ -79,5 +88,5 @@ def is_a_row(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     columns = [*zip(header, zip(*(row for row in rows if len(row) == len(header) and [*row] != [*header])))]
     recur = any(name in values for name, values in columns if name)
     is_number = any(all(map(NUMBER.fullmatch, (name, *filter(None, values)))) for name, values in columns)
-    words = max((len(name.split()) for name, values in columns if name not in values), default=0)
+    words = max((words_in(name) for name, values in columns if name not in values), default=0)
     return (words >= 2 and recur) or (words >= 3 and is_number)

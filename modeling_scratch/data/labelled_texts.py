@@ -180,7 +180,8 @@ def _opened(arguments: DataArguments) -> tuple[Mapping[str, Source], tuple[str, 
         sample = [row.values for row in islice(train.rows(), SAMPLE_ROWS)]
         columns = choose_columns(sample, str(train), arguments.text_column, arguments.label_column)
     except DataError as error:  # which how the table was read may explain
-        raise DataError("; ".join([str(error), *notes])) from error
+        header = train.first.header_notes(()) if isinstance(train, FileSource) else []
+        raise DataError("; ".join([str(error), *notes, *header])) from error
     if isinstance(train, FileSource):
         given = {*column_names(arguments.text_column), arguments.label_column}
         notes += train.first.header_notes(name for name in columns if name not in given)

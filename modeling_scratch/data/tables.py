@@ -33,6 +33,7 @@ from .text_files import (
     intact,
     unknown_format,
     unreadable,
+    words_in,
 )
 
 Values = Mapping[str, Any]  # of a row, by the names of the columns
@@ -138,16 +139,21 @@ class Table:
         if number == 0:
             raise DataError(f"{path}: the file has no rows")
 
+    def as_in_training(self, columns: Sequence[str]) -> "Table":
+        """Return this table without a header, if it lacks the columns of a model and these have no names."""
+        header = list(next(self.rows()).values) if columns and self.has_header and not self.form.says_header else []
+        has_names = not all(name.removeprefix(UNNAMED).isdecimal() for name in columns)
+        return self if has_names or len(header) < 2 or {*columns} & {*header} else replace(self, has_header=False)
+
     def header_notes(self, found: Iterable[str]) -> list[str]:
-        """Return a note on a header that was found to lack, and on names that could be texts. found: not given."""
+        """Return a note on a header that was found to lack, and on names that could be values. found: not given."""
         if self.form.says_header or format_of(self.path) not in HEADED:
             return []
         if not self.has_header:
-            return [
-                "no header: the first line is read as a row, with a label and a text; if not so, set --header_row 1"
-            ]
-        texts = [name for name in found if len(name.split()) > 2]
-        return [f"{name!r} is read as the name of a column; if it is a row, set --no_header" for name in texts]
+            return ["no header: the first line is read as a row; if it is none, set --header_row 1"]
+        sample = [row.values for row in islice(self.rows(), SAMPLE_RECORDS)]
+        values = [name for name in found if words_in(name) != 1 or any(row[name] == name for row in sample)]
+        return [f"{name!r} is read as the name of a column; if it is a row, set --no_header" for name in values]
 
 
 def open_table(path: Path, form: TableForm = FOUND) -> Table:

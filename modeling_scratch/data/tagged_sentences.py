@@ -19,7 +19,7 @@ from .held_out import Division, missing_splits, overlaps
 from .label_types import MAX_CLASSES
 from .splits import FileSource, Source, SplitArguments, open_splits
 from .tables import ENCODING_HELP, Row, TableForm, missing_column, read_rows, select
-from .text_files import CONLL, format_of
+from .text_files import CONLL, WITHOUT_BLANKS, format_of
 
 LISTS = (".jsonl", ".json", ".parquet")
 COLUMNS = (*CONLL, ".txt", ".tsv")
@@ -27,7 +27,7 @@ CONLLU = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEP
 WORD_NAMES = ("tokens", "words", "FORM")
 LABEL_NAMES = ("labels", "ner_tags", "tags", "UPOS")
 DOCUMENT = "-DOCSTART-"
-MOSTLY = 0.9  # of the labels mark entities; the others are slips
+MOST = 0.5  # of the labels mark entities; the others are slips
 
 Span = tuple[int, int]
 
@@ -52,10 +52,6 @@ class Sentence(NamedTuple):
         """The start and the end of each word in the text."""
         ends = accumulate(len(word) + (number > 0) for number, word in enumerate(self.words))
         return [(end - len(word), end) for word, end in zip(self.words, ends)]
-
-
-# Thai, Lao, Burmese, Khmer, Kana and Han.
-WITHOUT_BLANKS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 
 
 def is_in_word(character: str) -> bool:
@@ -108,9 +104,10 @@ def conll_rows(path: Path, form: TableForm) -> Iterator[Row]:
     is_conllu, width, numbers = format_of(path) == ".conllu", 0, count(1)
     lines = enumerate(map(_columns_of, form.lines(path)), 1)
     for _, block in groupby(lines, key=lambda line: bool(line[1])):
-        words = [one for one in block if one[1] and (len(one[1]) == width or not one[1][0].startswith("#"))]
+        words = [one for one in block if one[1]]
+        width = width or next((len(columns) for _, columns in words if not columns[0].startswith("#")), 0)
+        words = [one for one in words if len(one[1]) == width or not one[1][0].startswith("#")]  # without comments
         words = [one for one in words if not is_conllu or one[1][0].isdecimal()]
-        width = width or (len(words[0][1]) if words else 0)
         for number, columns in words:
             if len(columns) != width:
                 what = f"{len(columns)} columns, but the first line has {width}"
@@ -194,13 +191,13 @@ def _strings(row: Row, column: str, names: Sequence[str] | None = None) -> tuple
 
 # Entities
 
-_ENTITY = re.compile("(?P<prefix>[BIESLU])-(?P<kind>.+)", re.DOTALL)
-GOES_ON = "IEL"  # inside, end (IOBES: begin, inside, end, single) and last (BILOU: begin, inside, last, unit)
+_ENTITY = re.compile("(?P<prefix>[BIESLUMW])-(?P<kind>.+)", re.DOTALL)
+GOES_ON = "IELM"  # inside, end, last, middle (IOBES: single; BILOU: unit; BMEWO: middle, whole)
 OUTSIDE = "O"
 
 
 def are_entities(labels: Mapping[str, int]) -> bool:
-    """Return whether labels mark entities: O, and B- or I- (or another letter of IOBES and BILOU) with a type."""
+    """Return whether labels mark entities: O, and B- or I- (or another letter of `_ENTITY`) with a type."""
     others = labels.keys() - {OUTSIDE}
     return bool(others) and all(_ENTITY.fullmatch(label) for label in others)
 
@@ -359,4 +356,4 @@ def _mark_entities(train: Sequence[Sentence]) -> bool:
         what = f"{len(counts):,} different labels, such as {first!r}: probably the wrong column"
         raise DataError(f"the words of the train split have {what}; choose it with --label_column")
     entities = sum(number for label, number in counts.items() if _ENTITY.fullmatch(label))
-    return entities > 0 and entities + counts[OUTSIDE] >= MOSTLY * counts.total()
+    return entities > 0 and entities + counts[OUTSIDE] >= MOST * counts.total()

@@ -6,6 +6,7 @@ import codecs
 import gzip
 import io
 import lzma
+import re
 import zlib
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ..utils.errors import DataError, one_line
-from ..utils.files import check_regular
+from ..utils.files import check_regular, refuse_loop
 
 CONLL = (".conll", ".conllu", ".bio", ".iob", ".iob2")
 TEXT_FORMATS = (".csv", ".tsv", ".jsonl", ".json", ".txt", *CONLL)
@@ -32,6 +33,10 @@ OTHER_BYTES = {
     b"\xfd7zXZ": "an xz archive", b"SQLite format 3": "a database", b"<!DOCTYPE": "a web page", b"<html": "a web page",
     b"version https://git-lfs": "a pointer of Git LFS to a file that was not downloaded",
 }  # fmt: skip
+WITHOUT_BLANKS = re.compile(  # Thai, Lao, Burmese, Khmer, Kana and Han
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
+)
+CONTROLS = re.compile("[\0-\x08\x0e-\x1a]")  # which no text has
 UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # byte order marks
 DAMAGE = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 
@@ -42,6 +47,11 @@ def format_of(path: Path) -> str:
     if suffix in OPENERS:
         return inner if inner in TEXT_FORMATS else suffix
     return OTHER_NAMES.get(suffix, suffix)
+
+
+def words_in(text: str) -> int:
+    """Return the number of words, of two letters each in scripts that write no blanks between words."""
+    return max(len(text.split()), len(WITHOUT_BLANKS.findall(text)) // 2)
 
 
 def unknown_format(path: Path, formats: Iterable[str]) -> DataError:
@@ -88,6 +98,7 @@ def intact(path: Path, what: str) -> Iterator[None]:
 
 def check_readable(path: Path) -> None:
     """Raise `DataError` for a path that is missing, a folder, a pipe or a device."""
+    refuse_loop(path)
     if not path.exists():
         raise DataError(f"{path}: file not found")
     if path.is_dir():
@@ -107,13 +118,9 @@ def check_size(path: Path, size: int) -> None:
 
 
 def decoded_lines(path: Path, encoding: str | None, newline: str | None, **options: int) -> Generator[str, None, None]:
-    """Yield the lines of a file as `text_lines` does. Raises `DataError` for bytes of another format, or too many."""
+    """Yield the lines of a file as `text_lines` does. Raises `DataError` for too many bytes, too."""
     size = 0
     with open_bytes(path) as handle:
-        start = handle.peek(4)  # type: ignore[attr-defined]
-        if found := [what for magic, what in OTHER_BYTES.items() if start.startswith(magic)]:
-            what = f"the bytes are those of {found[0]}, and not of a text"
-            raise DataError(f"{path}: {what}; rename it, or name the text file")
         for line in text_lines(handle, str(path), encoding, newline, **options):
             size += len(line)
             if size > FREE_BYTES:
@@ -131,11 +138,14 @@ def text_lines(
     """Yield the decoded lines with their ends. encoding: by default UTF-8, or UTF-16 with a byte order mark.
 
     newline: as in `open`; "" ends lines at a lone carriage return, too. longest: in characters, without the end. Raises
-    `DataError` that names the line, and the character in it, that cannot be decoded.
+    `DataError` for bytes of another format, and with the line, and the character in it, that cannot be decoded.
     """
+    start = handle.peek(2) if hasattr(handle, "peek") else b""
+    if found := next((what for magic, what in OTHER_BYTES.items() if start.startswith(magic)), None):
+        what = f"the bytes are those of {found}, and not of a text"
+        raise DataError(f"{where}: {what}; rename it, or name the text file")
     if encoding is None or codecs.lookup(encoding).name == "utf-8":
-        is_utf16 = hasattr(handle, "peek") and handle.peek(2).startswith(UTF16)
-        encoding = "utf-16" if is_utf16 else "utf-8-sig"  # which has a byte order mark or not
+        encoding = "utf-16" if start.startswith(UTF16) else "utf-8-sig"  # which has a byte order mark or not
     text = io.TextIOWrapper(handle, encoding, "surrogateescape", newline)
     number = 0
     try:
@@ -149,6 +159,9 @@ def text_lines(
         place = f", line {number}, character {error.start}" if isinstance(error, UnicodeEncodeError) else ""
         name = "UTF-8" if encoding == "utf-8-sig" else encoding
         advice = "give its encoding, such as --encoding cp1252, or convert it: iconv -f cp1252 -t utf-8"
-        raise DataError(f"{where}{place}: not valid {name}; {advice}") from None
+        what = f"not valid {name}; {advice}"
+        if encoding == "utf-8-sig" and isinstance(error, UnicodeEncodeError) and CONTROLS.search(error.object):
+            what = "the bytes are not those of a text; name a text file, or give its --encoding"
+        raise DataError(f"{where}{place}: {what}") from None
     finally:
         text.detach()  # whose handle others close

@@ -108,6 +108,8 @@ class PredictArguments(TableArguments, InputAndOutput):
         notes = list(table.notes)
         if not self.text_column and not are_fixed:
             trained = trained_columns(self.model)
+            table = table.as_in_training(trained)
+            self.no_header = not table.has_header
             names = find_text_columns(table, trained)
             self.text_column = as_recorded(list(names))
             notes += table.header_notes(name for name in names if name not in trained)

@@ -7,6 +7,7 @@ import math
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
@@ -67,9 +68,9 @@ def read_sources(path: Path, column: str | None, model: str, form: TableForm) ->
             text = select(nested(row.values), trained, row.where)[trained[0]]
             yield row.number, parse_text(text, trained[0], row.where, "")
     else:
-        yield from read_texts(
-            path, column or as_recorded(list(find_text_columns(open_table(path, form), trained))), form
-        )
+        table = open_table(path, form) if column else open_table(path, form).as_in_training(trained)
+        form = replace(form, no_header=not table.has_header)
+        yield from read_texts(path, column or as_recorded(list(find_text_columns(table, trained))), form)
 
 
 def row_writer(handle: TextIO, arguments: PredictArguments, answer: Sequence[str]) -> Callable[[Values], object]:

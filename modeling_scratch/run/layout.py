@@ -5,6 +5,7 @@ The model and its tokenizers are in sharing/model_files, by the rules of the lib
 library, and no other module of ours: `modeling-scratch` asks before it imports anything.
 """
 
+from os.path import lexists
 from pathlib import Path
 from typing import NamedTuple
 
@@ -73,8 +74,8 @@ SHARED = tuple(entry.name for entry in ENTRIES if entry.is_shared)
 
 def refusal(folder: Path, overwrites: bool, is_new: bool = True) -> str | None:
     """Return why a run cannot use the folder; None if it can. is_new: False for a run that continues there."""
-    if folder.exists() and not folder.is_dir():
-        return f"--output_dir {folder}: this is a file, not a folder"
+    if lexists(folder) and not folder.is_dir():
+        return f"--output_dir {folder}: this is a file, or a link to none, and not a folder"
     held, earlier = (entries(folder), runs_set_aside(folder)) if is_new and folder.is_dir() else ([], [])
     if not held and not earlier:
         return None

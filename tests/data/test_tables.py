@@ -88,12 +88,13 @@ def test_what_pandas_writes_is_read(tmp_path: Path, name: str, options: dict) ->
     assert rows_of(tmp_path / name) == table.to_dict("records")
 
 
-def test_a_tsv_may_have_literal_quotes_and_gaps_of_databases(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "delimiter"), [("a.tsv", "\t"), ("a.csv", "\t"), ("a.csv", "|")])
+def test_quotes_may_be_literal_and_gaps_those_of_databases(tmp_path: Path, name: str, delimiter: str) -> None:
     """GLUE's files have unbalanced quotes, with whole rows between two of them."""
-    lines = ['"He said\ta', "she said\ta", 'they said"\ta', '"all"\tb', "\\N\ta", "C:\\N\t\\N"]
-    path = write_text(tmp_path / "a.tsv", "\n".join(["text\tlabel", *lines, ""]))
-    cells = [[field.removeprefix("\\N") for field in line.split("\t")] for line in lines]
-    assert [list(row.values()) for row in rows_of(path)] == cells
+    texts = ['"He said, well', "she said", 'they said"', '"all"', '"""', "\\N", "C:\\N"]
+    lines = [delimiter.join(row) for row in [("text", "label"), *((text, "a") for text in texts)]]
+    path = write_text(tmp_path / name, "\n".join(lines))
+    assert texts_of(path) == [text.removeprefix("\\N") for text in texts]
 
 
 @pytest.mark.parametrize(
@@ -280,11 +281,12 @@ def test_excel_that_cannot_be_read_is_refused(tmp_path: Path, monkeypatch: pytes
         ("a.parquet", b"text,label\nok,1\n", ["a.parquet", "not Parquet"]),
         ("a.csv", b"PAR1\x15\x04\x15", ["the bytes are those of a Parquet file"]),
         ("a.jsonl", b"\x89PNG\r\n\x1a\n", ["the bytes are those of a picture"]),
+        ("a.csv", b"\x93NUMPY\x01\0v\0{'descr'", ["line 1, character 0", "the bytes are not those of a text"]),
         ("a.csv", b"<!DOCTYPE html>\n<html>Sign in</html>\n", ["the bytes are those of a web page"]),
         ("a.csv", b'"text" "label"\n"1" "good" "a"\n', ["header", "set --delimiter"]),
         ("a.ods", b"PK\x03\x04", ["unknown format", "save a sheet as .xlsx"]),
     ],
-    ids=range(27),
+    ids=range(28),
 )
 def test_a_broken_file_is_refused_with_the_place(tmp_path: Path, name: str, content: bytes, pieces: list[str]) -> None:
     path = write_text(tmp_path / name, content)
@@ -320,6 +322,7 @@ def test_what_is_missing_is_named_and_answered_with_the_closest(tmp_path: Path) 
         ("a.csv", ["\ufeff0,dull film", *(f"{row % 2},film number {row}" for row in range(1, 40))]),
         ("a.csv", [f"{row + 0.5};film number {row}" for row in range(40)]),  # numbers, none of them twice
         ("a.tsv", [f"film number {row}\t{'ab'[row % 2]}" for row in range(40)]),
+        ("a.csv", [f"{row % 2},这部电影第{row}集很好看" for row in range(40)]),
         ("a.tsv", [f"a premise {row}\ta claim {row}\t{'ab'[row % 2]}" for row in range(40)]),
     ],
 )
@@ -383,3 +386,6 @@ def test_only_names_that_were_found_are_doubted(tmp_path: Path) -> None:
     for options, doubted in (({}, 2), ({"text_column": given["text_column"]}, 1), (given, 0)):
         notes = load(tmp_path, **options).notes
         assert sum("is read as the name of a column" in note for note in notes) == doubted
+    path = write(tmp_path / "a.csv", {"great0": [f"text{row}" for row in range(20)], "pos": ["pos", "neg"] * 10})
+    notes = load_splits(DataArguments(train_file=str(path))).notes
+    assert "'pos' is read as the name of a column; if it is a row, set --no_header" in notes

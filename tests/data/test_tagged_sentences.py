@@ -93,6 +93,7 @@ def test_what_is_no_word_is_skipped(tmp_path: Path) -> None:
     [
         ["B-PER", "E-PER", "O", "O", "S-LOC", "O", "B-ORG", "I-ORG", "E-ORG"],
         ["B-PER", "L-PER", "O", "O", "U-LOC", "O", "B-ORG", "I-ORG", "L-ORG"],
+        ["B-PER", "E-PER", "O", "O", "W-LOC", "O", "B-ORG", "M-ORG", "E-ORG"],
         ["I-PER", "I-PER", "O", "O", "I-LOC", "O", "I-ORG", "I-ORG", "I-ORG"],  # IOB1, as in CoNLL 2003
     ],
 )
@@ -104,11 +105,12 @@ def test_other_schemes_mark_the_same_entities(tmp_path: Path, labels: list[str])
     assert any("labels read as those of BIO, first train.iob, sentence of line 1, word" in note for note in data.notes)
 
 
-@pytest.mark.parametrize("slip", ["0", "NER", "b-PER"])
-def test_a_slip_among_entities_is_named_with_its_line(tmp_path: Path, slip: str) -> None:
+@pytest.mark.parametrize(("slip", "times"), [("0", 1), ("NER", 1), ("b-PER", 1), ("1", 40)])
+def test_slips_among_entities_are_named_with_the_line(tmp_path: Path, slip: str, times: int) -> None:
+    """They can be many: comments before short sentences with as many columns as words have."""
     text = f"{conll(WORDS, LABELS)}\n" * 9
     with fault(f"train.conll, sentence of line 64, word 1: the label {slip!r} is neither O nor B- or I-"):
-        read(tmp_path / "train.conll", text + f"slip {slip}\n")
+        read(tmp_path / "train.conll", text + f"# {slip}\nword O\n\n" * times)
 
 
 def test_labels_that_train_lacks_are_reported_and_kept(tmp_path: Path) -> None:

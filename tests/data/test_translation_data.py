@@ -121,7 +121,10 @@ def test_what_files_of_lines_in_a_folder_leave_open_is_asked(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     ("name", "first"),
-    [("train.csv", ("a man", "ein Mann")), ("train.tsv", ("a dog", "ein Hund")), ("train.csv", ("Go!", "Los"))],
+    [
+        *(("train.csv", first) for first in [("a man", "ein Mann"), ("Go!", "Los"), ("two dogs", "两只大狗")]),
+        ("train.tsv", ("a dog", "ein Hund")),
+    ],
 )
 def test_a_table_without_a_header_keeps_its_first_pair(tmp_path: Path, name: str, first: tuple[str, str]) -> None:
     separator = "," if name == "train.csv" else "\t"

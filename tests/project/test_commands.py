@@ -79,7 +79,8 @@ WRONG = {
     "required option": ("compare", "runs: required, before all options"),
     "missing file": ("data --train_file gone.csv", "gone.csv: cannot be read: No such file or directory"),
     "missing folder": ("train-tokens --data_dir gone", "gone: folder not found"),
-    "file as folder": ("train-answers --output_dir {file}", "--output_dir {file}: this is a file, not a folder"),
+    "file as folder": ("train-answers --output_dir {file}", "--output_dir {file}: this is a file, or a link"),
+    "link to itself": ("train-answers --output_dir {loop}", "--output_dir {loop}: this is a file, or a link to none"),
     "foreign folder": ("train-answers --output_dir {folder}", "holds files that do not belong to a run"),
     "another run": ("train-classifier --output_dir {run}", "--output_dir {run} holds another run; choose another"),
 }  # fmt: skip
@@ -92,6 +93,8 @@ def test_a_wrong_command_line_is_refused_without_a_library(fault: str, tmp_path:
     for path in (paths["file"], paths["folder"] / "notes.txt", paths["run"] / "run_config.json"):
         path.parent.mkdir(exist_ok=True)
         path.write_text("{}", encoding="utf-8")
+    paths["loop"] = tmp_path / "loop"
+    paths["loop"].symlink_to("loop")
     line, expected = (each.format(**paths) for each in WRONG[fault])
     hidden = f"import sys\nfor name in {HEAVY}: sys.modules[name] = None\n"
     code = f"{hidden}from modeling_scratch_cli.__main__ import main\nmain({line.split()})"
@@ -106,6 +109,7 @@ ACCEPTED = [
     "train-classifier --output_dir {run} --resume_from_checkpoint last",
     "train-classifier --output_dir new --bf16 --lowercase False --learning-rate=3e-4 --report_to none",
     "predict --model folder --input -",
+    "data --train_file {loop}",
     "convert --input gpt2 --output_dir new",
     "pretrain --help_all",
     "compare runs/a runs/b",
@@ -116,7 +120,8 @@ ACCEPTED = [
 @pytest.mark.parametrize("line", ACCEPTED)
 def test_what_a_program_may_accept_is_left_to_it(line: str, tmp_path: Path) -> None:
     (tmp_path / "run_config.json").write_text("{}", encoding="utf-8")
-    name, *arguments = line.format(run=tmp_path).split()
+    (loop := tmp_path / "loop.csv").symlink_to(loop)
+    name, *arguments = line.format(run=tmp_path, loop=loop).split()
     check_command_line(name, arguments)
 
 
