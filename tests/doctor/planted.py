@@ -344,11 +344,6 @@ def with_logits(change: Callable[[Any, Tensor, dict[str, Any]], Tensor]) -> Afte
     return after
 
 
-def cooled(self: Any, logits: Tensor, kwargs: dict[str, Any]) -> Tensor:
-    """Another temperature for one attention backend alone."""
-    return logits * 2 if self.config._attn_implementation == "sdpa" else logits
-
-
 def leak(self: Any, logits: Tensor, kwargs: dict[str, Any]) -> Tensor:
     given = kwargs.get("labels") is not None
     return logits + F.one_hot(kwargs["labels"].clamp(min=0), logits.shape[-1]) if given else logits
@@ -491,6 +486,16 @@ def one_layer(self: Any) -> None:
 
 def alike(self: Any) -> None:
     self.model.layers = nn.ModuleList([copy.deepcopy(self.model.layers[0]) for _ in self.model.layers])
+
+
+def cooled(model: Any, module: Any, inputs: Any, output: Tensor) -> Tensor:
+    """Temperature 2 for one attention backend alone."""
+    return output * 2 if model.config._attn_implementation == "sdpa" else output
+
+
+def cool_fused(self: Any) -> None:
+    for layer in self.model.layers:
+        layer.attn.Wqkv.register_forward_hook(partial(cooled, self))
 
 
 def cast_parts(self: Any) -> None:
@@ -671,7 +676,7 @@ PLANTED = (
     Toy(hooked("DropsInEvaluation", ModernBert, lambda _, output: F.dropout(output, 0.3, training=True)), "repeats"),
     Toy(DeadPart, "every_gradient"),
     Toy(changed("ForgetsTheCache", Llama, begin_at_0("input_ids")), "cache"),
-    Toy(changed("FusedIsAnother", ModernBert, after=with_logits(cooled)), "attention_backends"),
+    Toy(made("FusedIsAnother", ModernBert, cool_fused), "attention_backends"),
     replacing("HidesItsWeights", ModernBert, "attention_weights", "output_attentions", gone),
     Toy(subclass("FixedVocabulary", Llama, get_output_embeddings=lambda self: None), "resized_embeddings"),
     Toy(made("FixedHead", ModernBertForTokenClassification, with_three_labels), "resized_head"),
