@@ -24,6 +24,22 @@ def without(batch: Batch, *names: str) -> Batch:
     return {name: value for name, value in batch.items() if name not in names}
 
 
+def named_tensors(model: torch.nn.Module) -> dict[str, Tensor]:
+    """Return parameters and buffers by name, those that are not saved, too."""
+    named = (*model.named_parameters(remove_duplicate=False), *model.named_buffers())
+    return {name: tensor.detach() for name, tensor in named}
+
+
+def differing(found: dict[str, Tensor], wanted: dict[str, Tensor]) -> set[str]:
+    """Return the names of tensors that are not equal bit for bit, or that one lacks."""
+    both = found.keys() & wanted.keys()
+    return (found.keys() ^ wanted.keys()) | {name for name in both if _bits(found[name]) != _bits(wanted[name])}
+
+
+def _bits(tensor: Tensor) -> tuple[Any, ...]:
+    return tensor.shape, tensor.dtype, tensor.contiguous().flatten().view(torch.uint8).numpy().tobytes()
+
+
 def tensors_in(value: Any) -> Iterator[Tensor]:
     """Yield the tensors of a module or of nested lists, tuples and dicts."""
     if isinstance(value, Tensor):

@@ -28,7 +28,7 @@ class DoctorArguments:
     format: Literal["text", "json"] = option("text", "The form of the findings.")
     seconds: float = option(SECONDS, "The limit of time of each check; one that takes longer falls short.")
 
-    RETIRED = {"--format github": "run the checks as tests (modeling_scratch.doctor.testing), which CI shows"}
+    RETIRED = {"--format github": "assert in a test of pytest that doctor.check(model).faults is empty"}
 
     def __post_init__(self) -> None:
         if not self.seconds > 0:

@@ -42,21 +42,16 @@ def check(
 
     tokenizer: for the checks that need one. only: names of the checks to run; by default, all.
     """
-    subject = subject_of(model, config, tokenizer)
-    return Diagnosis(subject.name, [each.examine(subject) for each in chosen(only)])
-
-
-def subject_of(model: PreTrainedModel | type[PreTrainedModel], config: Any = None, tokenizer: Any = None) -> Subject:
-    """Return the subject of a copy of a model, or of a new one of this class and config."""
     if isinstance(model, type):
         if config is None:
             raise DataError(f"{model.__name__}: a class needs a config; give one, or a model")
         torch.manual_seed(0)
         model = model(config)
     try:
-        return Subject(copy.deepcopy(model).float().cpu().eval(), tokenizer)
+        subject = Subject(copy.deepcopy(model).float().cpu().eval(), tokenizer)
     except DoesNotApply as reason:
         raise DataError(f"{type(model).__name__} cannot be examined: {reason}") from reason
+    return Diagnosis(subject.name, [each.examine(subject) for each in chosen(only)])
 
 
 def chosen(only: Collection[str] = ()) -> list[Check]:

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from ..utils.errors import counted, first_few, one_line
-from .roots import roots_of
+from .roots import root_of
 
 LONGEST = 300  # characters of an error that are told
 WIDTH = 120  # of the lines of a diagnosis
@@ -147,8 +147,11 @@ class Diagnosis:
     def __post_init__(self) -> None:
         fallen = self.of(Verdict.FALLS_SHORT)
         reasons, most = Counter(each.what for each in fallen), max(3, (len(self.findings) - 1) // 2)
-        # A reason of most checks is the root itself.
-        roots = roots_of({each.check: each.error or each.check for each in fallen if reasons[each.what] <= most})
+        own = [each for each in fallen if reasons[each.what] <= most]  # a reason of most checks is the root itself
+        first: dict[str, str] = {}  # check with an error, which explains the others with the same one
+        for each in own:
+            first.setdefault(each.error or each.check, each.check)
+        roots = {each.check: root_of(first[each.error or each.check], first.values()) for each in own}
         follows = {name: root for name, root in roots.items() if root != name}
         places = {each.check: place for place, each in enumerate(self.findings)}
         found = [replace(each, follows=follows.get(each.check, "")) for each in self.findings]

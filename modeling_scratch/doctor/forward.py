@@ -1,12 +1,14 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Checks of the forward pass: what must change nothing, what a token may see, and what each argument does."""
 
+import copy
+from itertools import product
 from typing import Any, cast
 
 import torch
-from torch import Tensor
 
-from .comparing import TOLERANCE, distance, require_close, rows, run, without
+from ..tasks import CLASSIFY
+from .comparing import TOLERANCE, Batch, distance, require_close, rows, run, without
 from .findings import check, listed, only_if, require
 from .subject import CAUSAL, MASKED, OF_TOKENS, SEQ2SEQ, Subject, reads
 
@@ -36,8 +38,8 @@ def batch_equals_single(subject: Subject) -> None:
 @check("Add the mask to the scores of each attention, and leave padding out of what is pooled.", link="26569")
 def padding_right(subject: Subject) -> None:
     """Padding on the right changes nothing."""
-    is_last = getattr(subject.config, "summary_type", "") == "last" and subject.head == "classify"
-    _check_padding(subject, "right", not is_last, "The last token is the summary: texts are padded on the left.")
+    is_last = getattr(subject.config, "summary_type", "") == "last" and subject.head == CLASSIFY
+    _check_padding(subject, "right", is_last and "The last token is the summary: texts are padded on the left.")
 
 
 @check(f"{POSITIONS} Fill masks with torch.finfo(dtype).min, and not with -inf.", link="29419")
@@ -47,11 +49,11 @@ def padding_left(subject: Subject) -> None:
     Decoders generate from texts padded on the left. An encoder gets such texts if its tokenizer makes them.
     """
     excuse = "This does no harm here: the model is not a decoder, and its tokenizer does not pad on the left."
-    _check_padding(subject, "left", subject.pads_left, excuse)
+    _check_padding(subject, "left", not subject.pads_left and excuse)
 
 
-def _check_padding(subject: Subject, side: str, matters: bool, excuse: str) -> None:
-    """excuse: why padding on this side does not matter."""
+def _check_padding(subject: Subject, side: str, excuse: Any) -> None:
+    """excuse: why padding on this side does not matter, if it does not."""
     fault = "`forward` has no argument attention_mask, so padding cannot be hidden."
     if subject.reads("attention_mask"):
         batch = subject.padded_batch(side)
@@ -61,7 +63,7 @@ def _check_padding(subject: Subject, side: str, matters: bool, excuse: str) -> N
         fault = f"Padding on the {side} changes the answers by {apart:.2g}." if apart > TOLERANCE else ""
         if not found.isfinite().all():
             fault = f"Padding on the {side} makes answers NaN: a query that sees no token gets scores of -inf alone."
-    only_if(not fault or matters, f"{fault} {excuse}")
+    only_if(not (fault and excuse), f"{fault} {excuse}")
     require(not fault, fault)
 
 
@@ -117,9 +119,8 @@ def attention_weights(subject: Subject) -> None:
     if subject.is_seq2seq:
         keys |= {"encoder_attentions": batch["input_ids"], "cross_attentions": batch["input_ids"]}
     for name, ids in keys.items():
-        weights = outputs.get(name)
-        require(weights, f"output_attentions=True returns no {name}.")
-        require(all(each is not None for each in weights), f"output_attentions=True returns None in {name}.")
+        weights = outputs.get(name) or [None]
+        require(all(each is not None for each in weights), f"output_attentions=True returns no {name}, or None in it.")
         sums = torch.stack([each.float().sum(-1) for each in weights])
         require_close(sums, torch.ones_like(sums), f"{name}: the weights of a query are {{}} away from a sum of 1.")
         width = weights[0].shape[-1]
@@ -128,7 +129,7 @@ def attention_weights(subject: Subject) -> None:
 
 @check("Declare `_can_record_outputs`.")
 def hidden_states(subject: Subject) -> None:
-    """Hidden states can be had: those of the embeddings, then those of each layer."""
+    """Hidden states can be had: those of the embeddings, then those of each layer; the config can ask for them."""
     name, text, config = f"{subject.prefix}hidden_states", subject.ids(), subject.text_config
     turned = torch.cat((text[:1], text[1:].flip(0)))
     states, others = (_states(subject.redrawn, subject.batch([each]), name)[name] for each in (text, turned))
@@ -144,12 +145,25 @@ def hidden_states(subject: Subject) -> None:
     base = _states(model, subject.batch(), name)
     if (last := base.get(f"{side}last_hidden_state")) is not None:
         require_close(base[name][-1], last, f"{name}[-1] is {{}} away from {side}last_hidden_state.")
+    for option in ("output_hidden_states", "output_attentions"):
+        _check_config(subject, option)
 
 
-def _states(model: Any, batch: dict[str, Tensor], name: str) -> Any:
+def _states(model: Any, batch: Batch, name: str) -> Any:
     outputs = run(model, batch, output_hidden_states=True)
     require(outputs.get(name), f"output_hidden_states=True returns no {name}.")
     return outputs
+
+
+def _check_config(subject: Subject, option: str) -> None:
+    """Check that the config asks for what the argument asks for."""
+    config = copy.deepcopy(subject.config)
+    plain = type(subject.model)._from_config(copy.deepcopy(config), attn_implementation="eager").eval()
+    config._attn_implementation = "eager"
+    setattr(config, option, True)
+    asked = type(subject.model)._from_config(config, attn_implementation="eager").eval()
+    lost = run(plain, subject.batch(), **{option: True}).keys() - run(asked, subject.batch()).keys()
+    require(not lost, f"With config.{option}=True, as from_pretrained can set it, `forward` returns no {listed(lost)}.")
 
 
 @check("Record what is computed, and compute nothing else for it.")
@@ -157,10 +171,9 @@ def recording_changes_nothing(subject: Subject) -> None:
     """Asking for hidden states or attention weights changes no answer."""
     for backend in subject.backends:
         with subject.attending(backend):
-            for batch in subject.batches:
-                for name in ("output_hidden_states", "output_attentions"):
-                    when = f"With {backend} attention and {name}=True"
-                    subject.same(when, {**batch, name: True}, batch, tolerance=10 * TOLERANCE)
+            for batch, name in product(subject.batches, ("output_hidden_states", "output_attentions")):
+                when = f"With {backend} attention and {name}=True"
+                subject.same(when, {**batch, name: True}, batch, tolerance=10 * TOLERANCE)
 
 
 @check(MASKS, MASKED)
@@ -193,7 +206,7 @@ def mask_gap(subject: Subject) -> None:
             batch = {**plain, f"{side}attention_mask": mask}
             when = f"With another token in a gap of {side}attention_mask"
             subject.same(when, subject.changed(batch, 1, f"{side}input_ids"), batch, at if side else None)
-    if subject.is_decoder and subject.head != "classify":
+    if subject.is_decoder and subject.head != CLASSIFY:
         shown = {**plain, "input_ids": plain["input_ids"].index_fill(1, torch.tensor(1), subject.pad_token_id)}
         apart = distance(subject.answers({**shown, "attention_mask": mask}), subject.answers(shown))
         require(apart > 1e-6, "A token with the id of padding is hidden, though attention_mask shows it.")

@@ -75,9 +75,11 @@ def labels_alone(subject: Subject) -> None:
     require((after[:, 4:] != before[:, 4:]).any(), "With labels alone, the decoder does not read the labels before.")
     padded = labels.masked_fill(labels == -100, subject.redrawn.config.pad_token_id)
     subject.same("With labels of padding in place of -100", {**batch, "labels": padded}, batch)
-    if prepare := getattr(subject.redrawn, "prepare_decoder_input_ids_from_labels", None):
-        when = "By prepare_decoder_input_ids_from_labels, which data collators call, in place of labels alone"
-        subject.same(when, {**batch, "decoder_input_ids": prepare(labels=labels)}, batch)
+    name = "prepare_decoder_input_ids_from_labels"
+    prepare = getattr(subject.redrawn, name, None)
+    require(prepare, f"There is no {name}, which data collators call, and need for label smoothing.")
+    when = f"By {name} in place of labels alone"
+    subject.same(when, {**batch, "decoder_input_ids": prepare(labels=labels)}, batch)
     first = getattr(subject.model.generation_config, "decoder_start_token_id", None)
     if first is not None:
         whole[:, -1] = first  # which mBART puts before the others

@@ -1,7 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """What a loss has to be: that of logits and labels, up to weights of classes and terms that labels do not change."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -13,8 +14,6 @@ from ..tasks import ANSWER, CLASSIFY, TAG, WRITE
 from .comparing import TOLERANCE, Batch, distance, values
 from .findings import require
 from .subject import Subject
-
-Mistakes = Mapping[str, Callable[[Tensor, Tensor], Tensor]]
 
 
 def outputs_of(model: PreTrainedModel, batch: Batch, **options: Any) -> Any:
@@ -103,39 +102,33 @@ def _mean_of_means(logits: Tensor, labels: Tensor) -> Tensor:
     return torch.stack(rows).mean()
 
 
-# What is wrong with a loss, and the loss that is wrong so: of labels that a causal model has to shift, of those of
-# other tokens, of classes, and of numbers.
-OF_SHIFTED: Mistakes = {
-    "The labels are not shifted: each token learns to predict itself.": token_loss,
-    "The labels are rolled: the last token learns to predict the first.": lambda logits, labels: token_loss(
-        logits, labels.roll(-1, 1)
-    ),
-}
-OF_TOKENS: Mistakes = {"The labels are shifted by one, which is for causal models (self.loss_type).": shifted_loss}
-OF_CLASSES: Mistakes = {
-    "Labels of 0 are ignored.": lambda logits, labels: token_loss(logits, labels.masked_fill(labels == 0, -100)),
-    "Labels of -100 count as class 0.": lambda logits, labels: token_loss(logits, labels.clamp(min=0)),
-    "A softmax comes before the loss.": lambda logits, labels: token_loss(logits.softmax(-1), labels),
-    "It is the mean of the means of texts: tokens of short ones weigh more.": _mean_of_means,
-}
-OF_NUMBERS: Mistakes = {
-    "Numbers (B, 1) less labels (B,) are (B, B).": lambda logits, labels: (logits - labels).square().mean()
-}
-
-
 def mistake(subject: Subject, outputs: Any, batch: Batch) -> str:
     """Return what is wrong with a loss, as a sentence after a blank; empty if it is none of the known mistakes."""
     if subject.head == ANSWER:
         return ""
     logits, labels = values(outputs), batch["labels"]
-    places = OF_SHIFTED if subject.head == WRITE else {} if subject.head == CLASSIFY else OF_TOKENS
-    of_values = OF_NUMBERS if labels.is_floating_point() else OF_CLASSES
-    shifted = (logits[:, :-1], labels[:, 1:]) if subject.head == WRITE else (logits, labels)
-    for mistakes, given in ((places, (logits, labels)), (of_values, shifted)):
-        for what, loss in mistakes.items():
-            if distance(outputs["loss"], loss(*given)) < TOLERANCE:
-                return f" {what}"
-    return ""
+    losses: dict[str, Callable[[], Tensor]] = {}
+    if subject.head == WRITE:
+        losses["The labels are not shifted: each token learns to predict itself."] = partial(token_loss, logits, labels)
+        rolled = partial(token_loss, logits, labels.roll(-1, 1))
+        losses["The labels are rolled: the last token learns to predict the first."] = rolled
+        logits, labels = logits[:, :-1], labels[:, 1:]
+    elif subject.head != CLASSIFY:
+        what = "The labels are shifted by one, which is for causal models (self.loss_type)."
+        losses[what] = partial(shifted_loss, logits, labels)
+    if labels.is_floating_point():
+        losses["Numbers (B, 1) less labels (B,) are (B, B)."] = lambda: (logits - labels).square().mean()
+    else:
+        without_0 = labels.masked_fill(labels == 0, -100)
+        losses |= {
+            "Labels of 0 are ignored.": partial(token_loss, logits, without_0),
+            "Labels of -100 count as class 0.": partial(token_loss, logits, labels.clamp(min=0)),
+            "A softmax comes before the loss.": partial(token_loss, logits.softmax(-1), labels),
+            "It is the mean of the means of texts: tokens of short ones weigh more.": partial(
+                _mean_of_means, logits, labels
+            ),
+        }
+    return next((f" {what}" for what, loss in losses.items() if distance(outputs["loss"], loss()) < TOLERANCE), "")
 
 
 def reference(subject: Subject, outputs: Any, batch: Batch) -> Tensor:

@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Which checks fall short because another one does: one fault has one finding, and what follows from it is below it."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 LOADED = "round_trip fresh_process missing_keys auto_classes ties resized_head pipelines"
 STEPS = "cache_is_all cache generation generation_is_forward"
@@ -31,7 +31,7 @@ ROOTS = {
     "logits_are_scores": "loss problem_types accumulation labels_change_nothing",
     "causality": f"padding_right padding_left {STEPS} mask_gap labels_alone",
     "mask_dtypes": "one_graph cache_is_all",
-    "batch_equals_single": f"{PADDED} accumulation",
+    "batch_equals_single": f"{PADDED} accumulation attention_weights",
     "padding_right": f"{PADDED} attention_backends",
     "padding_left": PADDED,
     "attention_backends": "half_precision",
@@ -51,22 +51,13 @@ ROOTS = {
     "resized_head": "accumulation problem_types",
     "training_mode": "gradient_checkpointing every_gradient",
 }
-FOLLOWING = {root: set(names.split()) - {root} for root, names in ROOTS.items()}
 
 
-def roots_of(errors: Mapping[str, str]) -> dict[str, str]:
-    """Return the root of each check that falls short. Of those with the same error, the first explains the others."""
-    ones: dict[str, str] = {}
-    for name, error in errors.items():
-        ones.setdefault(error, name)
-    return {name: _root_of(ones[error], ones.values()) for name, error in errors.items()}
-
-
-def _root_of(name: str, fallen: Collection[str]) -> str:
-    """Return the check that explains why this one falls short too, of those that do; itself if none does."""
-    for root, following in FOLLOWING.items():
+def root_of(name: str, fallen: Collection[str]) -> str:
+    """Return the check from whose fault this one may follow, of those that fall short; itself if there is none."""
+    for root, following in ROOTS.items():
         if root == name:  # what is later follows from it
             break
-        if name in following and root in fallen:
-            return _root_of(root, fallen)
+        if root in fallen and name in following.split():
+            return root_of(root, fallen)
     return name

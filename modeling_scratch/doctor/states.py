@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import PreTrainedModel
 
@@ -74,17 +75,13 @@ class ExpectedDraws(TorchDispatchMode):
     """Meanwhile each random number is its expected value, with which dropout under any name changes nothing."""
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        drawn, name = function(*args, **(kwargs or {})), function.overloadpacket.__name__
-        given = args[1] if len(args) > 1 else None
-        if name == "bernoulli":  # of a tensor of probabilities
-            return drawn.copy_(args[0] if given is None else torch.full_like(drawn, given))
-        if name == "bernoulli_":
-            return drawn.copy_(given) if isinstance(given, Tensor) else drawn.fill_(0.5 if given is None else given)
-        if name == "uniform_":
-            return drawn.fill_(sum(args[1:3]) / 2 if len(args) > 2 else 0.5)
-        if name in ("normal_", "randn", "randn_like"):
-            return drawn.fill_(given if isinstance(given, float) else 0.0)
-        return drawn.fill_(0.5) if name in ("rand", "rand_like") else drawn
+        drawn, name = function(*args, **(kwargs or {})), function.overloadpacket.__name__.removesuffix("_like")
+        if name in ("bernoulli", "bernoulli_"):  # of tensors of probabilities, or of one for all
+            probability = args[1] if len(args) > 1 else args[0] if name == "bernoulli" else 0.5
+            return drawn.copy_(probability if isinstance(probability, Tensor) else torch.full_like(drawn, probability))
+        if name in ("uniform_", "rand"):
+            return drawn.fill_(sum(args[1:3]) / 2 if name == "uniform_" and len(args) > 2 else 0.5)
+        return drawn.zero_() if name in ("normal_", "randn") else drawn
 
 
 def without_dropout(model: PreTrainedModel) -> PreTrainedModel:
@@ -109,29 +106,33 @@ def training_mode(subject: Subject) -> None:
             found = values(run(model, batch))
         subject.same(when, found, subject.answers(batch), at=subject.real(batch), tolerance=1e-3)
     if subject.head != BASE:
-        _check_training(subject, model, when)
+        _check_training(subject, model, copy.deepcopy(subject.redrawn), when, ExpectedDraws)
 
 
 @check(CHECKPOINTING, LOSS)
 def gradient_checkpointing(subject: Subject) -> None:
-    """Gradient checkpointing changes no gradient."""
+    """Gradient checkpointing changes no gradient, and draws the same dropout again."""
     only_if(subject.model.supports_gradient_checkpointing, "The model says that it has none.")
-    model = copy.deepcopy(subject.redrawn)
+    plain, model = (copy.deepcopy(subject.redrawn).train() for _ in range(2))
     enable = getattr(model, "activation_checkpointing_enable", model.gradient_checkpointing_enable)  # its newer name
     enable({"use_reentrant": False})
-    _check_training(subject, model, "With gradient checkpointing")
+    _check_training(subject, model, plain, "With gradient checkpointing", contextlib.nullcontext)
 
 
-def _check_training(subject: Subject, model: PreTrainedModel, when: str) -> None:
-    """Check that training without dropout has the gradients of evaluation, whether a cache is kept or not."""
-    evaluated = copy.deepcopy(subject.redrawn)
-    plain, padded = subject.labelled(subject.batch()), subject.labelled()
+def _check_training(subject: Subject, model: Any, plain: Any, when: str, drawing: Any) -> None:
+    """Check that a model has the gradients of a plain one, whether a cache is kept or not.
+
+    drawing: the context of their random numbers.
+    """
+    padded = subject.labelled()
     cases = [(when, padded, {"use_cache": False}), (f"{when} and with a cache", padded, {"use_cache": True})]
-    for state, batch, options in [(f"{when} and without padding", plain, {}), *cases]:
-        wanted = gradients(evaluated, loss_of(evaluated, batch))
-        with tried(state), ExpectedDraws():
-            given = options if subject.reads("use_cache") else {}
-            found = gradients(without_dropout(model), loss_of(model, batch, **given))
+    for state, batch, options in [(f"{when} and without padding", subject.labelled(subject.batch()), {}), *cases]:
+        given = options if subject.reads("use_cache") else {}
+        with tried(state), drawing():
+            torch.manual_seed(0)
+            wanted = gradients(plain, loss_of(plain, batch))
+            torch.manual_seed(0)
+            found = gradients(model, loss_of(model, batch, **given))
         _require_same_gradients(found, wanted, state)
 
 
@@ -145,51 +146,55 @@ def _require_same_gradients(found: dict[str, Tensor], wanted: dict[str, Tensor],
 
 @check(GRADIENTS, link=DISTRIBUTED)
 def every_gradient(subject: Subject) -> None:
-    """Every parameter gets a gradient, that of the loss, also beside frozen embeddings."""
+    """Every parameter gets a gradient, that of the loss, also beside frozen embeddings, and so do inputs_embeds."""
     model, batch = copy.deepcopy(subject.redrawn), subject.batch()
     ids = batch["input_ids"]
     # Inputs by which alone some parameters are reached: segments, and in XLNet the place of what is predicted.
     types = torch.arange(ids.shape[1]) % max(1, getattr(subject.config, "type_vocab_size", 2))
     more = {"token_type_ids": types.expand_as(ids), "target_mapping": torch.eye(ids.shape[1]).expand(len(ids), -1, -1)}
     batch |= {name: value for name, value in more.items() if subject.reads(name)}
-    if subject.head == BASE:
-        outputs = model(**batch, return_dict=True)
-        found = gradients(model, torch.stack([each.sum() for each in outputs.values() if torch.is_tensor(each)]).sum())
-    else:
-        found = gradients(model, loss_of(model, subject.labelled(batch)))
+    found = gradients(model, _sum(model(**batch, **subject.labels(batch), return_dict=True)))
     missing = [name for name, each in model.named_parameters() if each.requires_grad and name not in found]
     require(not missing, f"{len(missing)} parameters get no gradient from the loss: {listed(missing)}.")
+    if subject.reads("inputs_embeds"):
+        given = subject.embedded(subject.batch())
+        given["inputs_embeds"].requires_grad_()
+        _sum(model(**given, return_dict=True)).backward()
+        is_reached = given["inputs_embeds"].grad is not None
+        require(is_reached, "No gradient reaches inputs_embeds, of which tools that explain answers need one.")
     if subject.head != BASE:
         _check_slopes(model, subject.labelled())
         _check_frozen(model, subject.labelled())
 
 
+def _sum(outputs: Any) -> Tensor:
+    """Return the loss, or else the sum of what is returned."""
+    loss = outputs.get("loss")
+    return (
+        torch.stack([each.sum() for each in outputs.values() if torch.is_tensor(each)]).sum() if loss is None else loss
+    )
+
+
 def _check_slopes(model: Any, batch: Batch) -> None:
     """Compare gradients with finite differences along random directions."""
-    found = gradients(model, loss_of(model, batch))
+    found, named = gradients(model, loss_of(model, batch)), dict(model.named_parameters())
     errors, sizes = [], []
     for seed in range(3):
         generator = torch.Generator().manual_seed(seed)
         ways = {name: torch.randn(each.shape, generator=generator) * each.norm() for name, each in found.items()}
         length = torch.stack([way.norm() for way in ways.values()]).norm().clamp(min=1e-12)
-        slope = float(sum((found[name] * way).sum() for name, way in ways.items()) / length)
-        after, before = (_moved(model, batch, ways, sign * STEP / float(length)) for sign in (1, -1))
+        slope = sum(float((found[name] * way).sum() / length) for name, way in ways.items())
+        ends = [
+            {name: named[name].detach() + way * (step / length) for name, way in ways.items()} for step in (STEP, -STEP)
+        ]
+        with torch.no_grad():
+            after, before = (
+                float(functional_call(model, end, kwargs={**batch, "return_dict": True})["loss"]) for end in ends
+            )
         errors.append(abs(slope - (after - before) / (2 * STEP)))
         sizes.append(abs(after - before) / (2 * STEP))
     apart = max(errors) / max(*sizes, 1e-9)
     require(apart < 0.1, f"The gradient is {apart:.2g} of its size away from the slope of the loss.")
-
-
-@torch.no_grad()
-def _moved(model: Any, batch: Batch, ways: dict[str, Tensor], step: float) -> float:
-    """Return the loss at parameters that are moved along their ways."""
-    named = dict(model.named_parameters())
-    for name, way in ways.items():
-        named[name].add_(way, alpha=step)
-    loss = float(loss_of(model, batch))
-    for name, way in ways.items():
-        named[name].sub_(way, alpha=step)
-    return loss
 
 
 def _check_frozen(model: Any, batch: Batch) -> None:
@@ -269,32 +274,24 @@ class DevicesMet(TorchDispatchMode):
         return function(*args, **(kwargs or {}))
 
 
-class Answers(nn.Module):
-    """A model as a function of its inputs by position."""
-
-    def __init__(self, model: nn.Module, names: list[str]) -> None:
-        super().__init__()
-        self.model, self.names = model, names
-
-    def forward(self, *inputs: Tensor) -> Tensor:
-        return values(self.model(**dict(zip(self.names, inputs)), return_dict=True))
-
-
-@check("Let no Python value depend on what tensors hold.")
+@check("Let no Python value depend on what tensors hold, and let `forward` set no attribute.")
 def one_graph(subject: Subject) -> None:
-    """torch.compile and torch.export see one graph."""
-    batch = subject.batch()
-    wrapped, given = Answers(copy.deepcopy(subject.redrawn), list(batch)), tuple(batch.values())
+    """torch.compile and torch.export see one graph, which the next call takes again."""
+    model, batch = copy.deepcopy(subject.redrawn), subject.batch()
     torch.compiler.reset()
     try:
-        with tried("torch.compile(fullgraph=True)"), torch.no_grad():
-            found = torch.compile(wrapped, backend="eager", fullgraph=True)(*given)
+        compiled = torch.compile(lambda **given: values(model(**given)), backend="eager", fullgraph=True)
+        with torch.no_grad():
+            with tried("torch.compile(fullgraph=True)"):
+                found = compiled(**batch, return_dict=True)
+            with tried("A second call of what is compiled"), torch.compiler.set_stance("fail_on_recompile"):
+                compiled(**batch, return_dict=True)
     finally:
         torch.compiler.reset()
     subject.same("Compiled", found, batch)
-    model: Any = wrapped.model
     if subject.reads("use_cache"):
         model.config.use_cache = False
+    given = {**batch, "return_dict": True}
     with tried("torch.export"), torch.no_grad():
-        found = torch.export.export(wrapped, given, strict=False).module()(*given)
+        found = values(torch.export.export(model, (), given, strict=False).module()(**given))
     subject.same("Exported", found, batch)

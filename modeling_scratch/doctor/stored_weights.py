@@ -17,18 +17,17 @@ from typing import Any
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
-from torch import nn
+from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from ..tasks import FILL, TRANSLATE, WRITE
-from .comparing import require_close, run, tensors_in, values
+from . import fresh_process as program
+from .comparing import differing, named_tensors, require_close, run, tensors_in, values
 from .findings import FallsShort, check, listed, only_if, require, tried
-from .fresh_process import digests, tensors
 from .subject import CLASSIFIES, Subject
 
 OF_LOADING = {"transformers_version", "_name_or_path", "architectures", "dtype", "torch_dtype"}
 MOST_KEYS = 40  # that are dropped in turn
-FRESH = Path(__file__).with_name("fresh_process.py")
 INITIALISED = (
     "Register every weight as a parameter or a buffer, initialise it in `_init_weights` by functions of torch.nn.init "
     "alone, which keep what was loaded, and end `__init__` with `post_init()`. Save the model itself, and not what "
@@ -46,18 +45,17 @@ def config_fields(subject: Subject) -> None:
         new, other = (vars(type(config)()) for _ in range(2))
         shared = [name for name, each in new.items() if isinstance(each, list | dict) and each is other.get(name)]
         require(not shared, f"All new configs share one {listed(shared)}: a change of one changes the others.")
-    with tempfile.TemporaryDirectory() as folder:
-        config.save_pretrained(folder)
+    with saved(config) as folder:
         after = _fields(type(config).from_pretrained(folder))
     _check_fields(before, after, "After loading, fields of config.json differ")
     model: Any = subject.model
     with contextlib.suppress(Exception), torch.device("meta"):  # if it cannot be made, `round_trip` tells
         model = type(subject.model)(config)
     _check_fields(before, _fields(config), "Making the model changes its config, at each loading anew")
-    made, held = ({(name, each.shape) for name, each in tensors(one).items()} for one in (model, subject.model))
-    differing = listed({name for name, _ in made ^ held})
+    made, held = ({(name, each.shape) for name, each in named_tensors(one).items()} for one in (model, subject.model))
+    others = {name for name, _ in made ^ held}
     what = "Made anew of its config, it has other weights: making it has changed the config, or does not read it"
-    require(not differing, f"{what} ({differing}).")
+    require(not others, f"{what} ({listed(others)}).")
 
 
 def _check_fields(before: dict[str, Any], after: dict[str, Any], when: str) -> None:
@@ -119,10 +117,11 @@ def own_weights(subject: Subject) -> None:
 
 
 @contextlib.contextmanager
-def saved(model: PreTrainedModel) -> Iterator[Path]:
-    """Save a model into a folder that is deleted afterwards."""
+def saved(part: Any) -> Iterator[Path]:
+    """Save a model as Trainer does, or a config, into a folder that is deleted afterwards."""
+    given = {"state_dict": part.state_dict()} if isinstance(part, PreTrainedModel) else {}
     with tempfile.TemporaryDirectory() as folder:
-        model.save_pretrained(folder)
+        part.save_pretrained(folder, **given)
         yield Path(folder)
 
 
@@ -139,20 +138,15 @@ def load(subject: Subject, folder: Path, **options: Any) -> tuple[PreTrainedMode
     return model.eval(), {what: set(info[what.replace(" ", "_")]) for what in ("missing keys", "unexpected keys")}
 
 
-def _differing(found: dict[str, str], wanted: dict[str, str]) -> set[str]:
-    """Return the names of tensors whose digests are not equal."""
-    return {name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name)}
-
-
-def _check_equal(found: dict[str, str], wanted: dict[str, str], where: str) -> None:
-    differing = _differing(found, wanted)
-    require(not differing, f"{where}, {len(differing)} tensors are not as they were: {listed(differing)}.")
+def _check_equal(found: dict[str, Tensor], wanted: dict[str, Tensor], where: str) -> None:
+    names = differing(found, wanted)
+    require(not names, f"{where}, {len(names)} tensors are not as they were: {listed(names)}.")
 
 
 @check("Declare `_tied_weights_keys = {tied: source}`.", link="41038")
 def ties(subject: Subject) -> None:
     """Tied weights stay tied."""
-    declared, model = getattr(subject.model, "_tied_weights_keys", None), copy.deepcopy(subject.redrawn)
+    declared, model = getattr(subject.model, "_tied_weights_keys", None), subject.redrawn
     pairs, embeddings = _shared_names(model), (model.get_input_embeddings(), model.get_output_embeddings())
     table, output = (getattr(each, "weight", None) for each in embeddings)
     if getattr(subject.text_config, "tie_word_embeddings", False) and None not in (table, output):
@@ -178,16 +172,16 @@ def _shared_names(model: nn.Module) -> list[set[str]]:
 @check(INITIALISED, link="46620")
 def round_trip(subject: Subject) -> None:
     """A saved model loads as it was, bit for bit; a folder's file has every weight, and no other."""
-    before, attention = digests(subject.redrawn), subject.redrawn.config._attn_implementation
-    with saved(subject.redrawn) as folder:  # no file says with which attention to compute
-        loaded, report = load(subject, folder, attn_implementation=attention)
+    model, batch = subject.redrawn, subject.batch()
+    before = {name: tensor.clone() for name, tensor in named_tensors(model).items()}
+    with saved(model) as folder:  # no file says with which attention to compute
+        loaded, report = load(subject, folder, attn_implementation=model.config._attn_implementation)
     for each in [report] + ([load(subject, subject.folder)[1]] if subject.folder else []):
         for what, names in each.items():
             require(not names, f"The file loads with {len(names)} {what}: {listed(names)}.")
-    _check_equal(digests(subject.redrawn), before, "After saving")
-    _check_equal(digests(loaded), before, "After loading")
-    batch = subject.batch()
-    subject.same("In a loaded model", values(run(loaded, batch)), subject.answers(batch), tolerance=1e-6)
+    _check_equal(named_tensors(model), before, "After saving")
+    _check_equal(named_tensors(loaded), before, "After loading")
+    subject.same("In a loaded model", values(run(loaded, batch)), batch, tolerance=1e-6)
     with tried("Made without memory, as large models are, `__init__`"), torch.device("meta"):
         type(subject.model)(copy.deepcopy(subject.config))
 
@@ -211,21 +205,22 @@ def fresh_process(subject: Subject) -> None:
     """A fresh process, which has imported nothing, loads the same tensors."""
     model_class = type(subject.model)
     module, name = model_class.__module__, model_class.__qualname__
+    file = Path(str(inspect.getsourcefile(model_class))).resolve()
+    root = str(file.parents[module.count(".") + (file.name == "__init__.py")])  # in which Python finds the module
     with saved(subject.redrawn) as folder:
-        by_code = subject.trusts_code and bool(subject.auto_map)
-        is_importable = "<locals>" not in name and module != "__main__"
-        only_if(by_code or is_importable, "No other process can import the class.")
-        file = Path(str(inspect.getsourcefile(model_class))).resolve()
-        root = file.parents[module.count(".") + (file.name == "__init__.py")]  # in which Python finds the module
-        path = os.pathsep.join(filter(None, ["" if by_code else str(root), os.environ.get("PYTHONPATH")]))
-        job = json.dumps({"folder": str(folder), "class": None if by_code else [module, name]})
+        if subject.trusts_code and subject.auto_map:
+            makers = [auto for auto, path in subject.auto_map.items() if str(path).rpartition(".")[2] == name]
+            module, name, root = "transformers", makers[0] if makers else "AutoModel", ""
+        only_if("<locals>" not in name and module != "__main__", "No other process can import the class.")
+        path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
+        source = Path(program.__file__).read_text(encoding="utf-8")
         done = subprocess.run(
-            [sys.executable, "-c", FRESH.read_text(encoding="utf-8"), job], timeout=120, cwd="/",
-            env=os.environ | {"PYTHONPATH": path}, capture_output=True, stdin=subprocess.DEVNULL, text=True,
+            [sys.executable, "-c", source, str(folder), module, name], timeout=120, cwd="/", text=True,
+            env=os.environ | {"PYTHONPATH": path}, capture_output=True, stdin=subprocess.DEVNULL,
         )  # fmt: skip
-    if done.returncode:
-        raise FallsShort(f"It cannot be loaded there: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
-    _check_equal(json.loads(done.stdout.splitlines()[-1]), digests(subject.redrawn), "There")
+        if done.returncode:
+            raise FallsShort(f"It cannot be loaded there: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
+        _check_equal(load_file(folder / program.FILE), named_tensors(subject.redrawn), "There")
 
 
 @check("Initialise in `_init_weights`, by functions of torch.nn.init, which keep what was loaded.", link="46620")
@@ -242,16 +237,16 @@ def missing_keys(subject: Subject) -> None:
         for name in list(kinds.values())[:MOST_KEYS]:
             save_file({key: tensor for key, tensor in stored.items() if key != name}, path, {"format": "pt"})
             try:
-                loaded, report = load(subject, folder)
+                loaded = load(subject, folder)
             except Exception:  # an error reports it, too
                 continue
-            _check_without(name, loaded, subject.redrawn, report["missing keys"])
+            _check_without(name, *loaded, subject.redrawn)
 
 
-def _check_without(name: str, loaded: nn.Module, saved: nn.Module, missing: set[str]) -> None:
+def _check_without(name: str, loaded: nn.Module, report: dict[str, set[str]], saved: nn.Module) -> None:
     """name: of the file, which can differ from that of the model, as some names are converted."""
-    found, wanted = tensors(loaded), tensors(saved)
-    lost = wanted.keys() & _differing(digests(loaded), digests(saved))
+    found, wanted, missing = named_tensors(loaded), named_tensors(saved), report["missing keys"]
+    lost = wanted.keys() & differing(found, wanted)
     require(missing or not lost, f"Without {name} in the file, loading does not say that it is missing.")
     is_finite = all(found[key].isfinite().all() for key in missing & found.keys())
     require(is_finite, f"Without {name} in the file, it is not initialised.")
@@ -275,7 +270,7 @@ def auto_classes(subject: Subject) -> None:
 
 @check("Define `get_input_embeddings` and `get_output_embeddings`, and read config.vocab_size.")
 def resized_embeddings(subject: Subject) -> None:
-    """The vocabulary can grow."""
+    """The vocabulary can grow, and the model with it is saved."""
     model = copy.deepcopy(subject.redrawn)
     table: Any = model.get_input_embeddings()
     number, size = len(table.weight), len(table.weight) + 3
@@ -294,17 +289,19 @@ def resized_embeddings(subject: Subject) -> None:
     require_close(answers[..., : wanted.shape[-1]], wanted, what)
     batch["input_ids"][0, 1] = size - 1
     run(model, subject.labelled(batch))
+    with tried(f"{after}, loading what was saved"), saved(model) as folder:
+        load(subject, folder)
 
 
 @check("Read config.num_labels where the head is made, and initialise it in `_init_weights`.", CLASSIFIES)
 def resized_head(subject: Subject) -> None:
     """The head can be replaced by one of another size."""
-    labels, before = subject.config.num_labels + 2, tensors(subject.redrawn)
+    labels, before = subject.config.num_labels + 2, named_tensors(subject.redrawn)
     with saved(subject.redrawn) as folder:
         loaded, _ = load(subject, folder, num_labels=labels, ignore_mismatched_sizes=True)
     answer = values(run(loaded, subject.batch()))
     require(answer.shape[-1] == labels, f"With num_labels={labels} there are {answer.shape[-1]} logits.")
-    for name, tensor in tensors(loaded).items():
+    for name, tensor in named_tensors(loaded).items():
         if tensor.shape != before[name].shape:
             require(tensor.isfinite().all() and tensor.abs().max() < 10, f"{name} is not initialised.")
             require(tensor.ndim < 2 or tensor.std() > 0, f"{name} is constant.")

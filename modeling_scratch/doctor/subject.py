@@ -55,8 +55,8 @@ class Subject:
         self.vocab_size: int = self.text_config.vocab_size
         self.pad_token_id: int = getattr(self.config, "pad_token_id", None) or 0
         only_if(self.model.main_input_name == "input_ids", f"The model reads {self.model.main_input_name}, not text.")
-        classifies = self.is_seq2seq and self.name.endswith(("ForSequenceClassification", "ForQuestionAnswering"))
-        only_if(not classifies and not self.name.endswith(OTHER_HEADS), f"There are no checks of {self.name}.")
+        ends = (*OTHER_HEADS, *(("ForSequenceClassification", "ForQuestionAnswering") if self.is_seq2seq else ()))
+        only_if(not self.name.endswith(ends), f"There are no checks of {self.name}.")
 
     def reads(self, name: str) -> bool:
         """Return whether `forward` names this argument, or hands it on to that of the class from which it derives."""

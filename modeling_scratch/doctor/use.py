@@ -9,11 +9,11 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import PreTrainedModel, pipeline
+from transformers import pipeline
 
 from ..tasks import CLASSIFY, FILL, TAG, WRITE, named
 from .comparing import Batch, rows, run, values, without
-from .findings import DoesNotApply, check, only_if, require, tried
+from .findings import Need, check, only_if, require, tried
 from .forward import POSITIONS
 from .subject import BASE, CAUSAL, GENERATES, NEW_TOKENS, OF_TOKENS, TOKENIZER, Subject, takes_any
 
@@ -26,74 +26,74 @@ CACHES = (
 )
 
 
-def _check_has_cache(subject: Subject) -> None:
-    """Raises `DoesNotApply` for a model without a cache of keys and values."""
-    only_if(not any(map(subject.reads, OTHER_CACHES)), "The model has a cache of another kind.")
-    generates = subject.model.can_generate()
-    if not subject.reads("past_key_values") and not (generates and takes_any(subject.signature)):
-        what = "`forward` has no argument past_key_values"
-        require(not generates, f"{what}: generation computes every token again.")
-        raise DoesNotApply(f"{what}.")
+def _takes_cache(subject: Subject) -> bool:
+    return subject.reads("past_key_values") or (subject.model.can_generate() and takes_any(subject.signature))
 
 
-@check(CACHES, CAUSAL, OF_TOKENS, link="43679")
+OWN: Need = (lambda subject: not any(map(subject.reads, OTHER_CACHES)), "The model has a cache of another kind.")
+CACHED: Need = (_takes_cache, "`forward` has no argument past_key_values.")
+
+
+@check(CACHES, CAUSAL, OF_TOKENS, OWN, link="43679")
 def cache(subject: Subject) -> None:
     """With a cache, tokens have the same answers as without; use_cache=False keeps none.
 
     Read one by one, several in a step, and in a padded batch.
     """
-    _check_has_cache(subject)
-    name, whole = subject.read_name, subject.longest_batch()
+    is_slow = subject.model.can_generate() and not _takes_cache(subject)
+    require(not is_slow, f"{CACHED[1]} Generation computes every token again.")
+    only_if(_takes_cache(subject), CACHED[1])
+    plain, whole, start = subject.batch(), subject.longest_batch(), max(1, subject.shorter - 1)
     if subject.reads("use_cache"):
-        kept = run(subject.redrawn, subject.batch(), use_cache=False).get("past_key_values")
+        kept = run(subject.redrawn, plain, use_cache=False).get("past_key_values")
         require(kept is None, "use_cache=False returns past_key_values, whose memory training does not need.")
-    length, start = whole[name].shape[1], max(1, subject.shorter - 1)
-    one_by_one = [*range(start, subject.batch()[name].shape[1] + 1)]
+    length, one_by_one = whole[subject.read_name].shape[1], [*range(start, plain[subject.read_name].shape[1] + 1)]
     cases: dict[str, tuple[Batch, list[int]]] = {
-        "Read one at a time with a cache": (subject.batch(), one_by_one),
-        f"Read in one step after {length // 2} cached tokens": (whole, [length // 2, length]),
+        "one at a time with a cache": (plain, one_by_one),
+        f"in one step after {length // 2} cached tokens": (whole, [length // 2, length]),
     }
     if subject.reads("attention_mask"):
         padded = subject.padded_batch("right" if subject.is_seq2seq else "left")
-        cases["Read one at a time with a cache in a padded batch"] = (padded, one_by_one)
+        cases["one at a time with a cache in a padded batch"] = (padded, one_by_one)
+    if subject.reads(f"{subject.prefix}inputs_embeds"):
+        cases["one at a time with a cache, as inputs_embeds"] = (subject.embedded(plain, subject.prefix), one_by_one)
     for when, (batch, ends) in cases.items():
-        found = torch.cat([*_in_steps(subject.redrawn, batch, name, ends)], dim=1)
-        subject.same(when, found, batch)
+        subject.same(f"Read {when}", torch.cat([*_in_steps(subject, batch, ends)], dim=1), batch)
 
 
-@check(CACHES, CAUSAL, OF_TOKENS, link="43679")
+@check(CACHES, CAUSAL, OF_TOKENS, OWN, CACHED, link="43679")
 def cache_is_all(subject: Subject) -> None:
     """What was read is in the cache alone, row by row."""
-    _check_has_cache(subject)
-    name, model, start = subject.read_name, subject.redrawn, max(1, subject.shorter - 1)
+    start = max(1, subject.shorter - 1)
     ends = [start, start + 1]
-    first = without(subject.batch(), "attention_mask")
-    second = without(subject.batch([subject.ids(seed=seed) for seed in (2, 3)]), "attention_mask")
-    alone = torch.cat([*_in_steps(model, first, name, ends)], dim=1)
-    turned = torch.cat([*_in_steps(model, first, name, ends, is_turned=True)], dim=1)
+    first, second = (
+        without(subject.batch([subject.ids(seed=seed) for seed in seeds]), "attention_mask")
+        for seeds in ((0, 1), (2, 3))
+    )
+    alone = torch.cat([*_in_steps(subject, first, ends)], dim=1)
+    turned = torch.cat([*_in_steps(subject, first, ends, is_turned=True)], dim=1)
     subject.same("After `reorder_cache`, as of beam search", turned, alone)
-    whole = [second[name].shape[1]]
-    in_turns = zip_longest(_in_steps(model, first, name, ends), _in_steps(model, second, name, whole))
+    whole = [second[subject.read_name].shape[1]]
+    in_turns = zip_longest(_in_steps(subject, first, ends), _in_steps(subject, second, whole))
     found = torch.cat([one for one, _ in in_turns], dim=1)
     subject.same("With two texts that are read in turns, each with its cache", found, alone, tolerance=1e-6)
 
 
-def _in_steps(
-    model: PreTrainedModel, batch: Batch, name: str, ends: list[int], is_turned: bool = False
-) -> Iterator[Tensor]:
+def _in_steps(subject: Subject, batch: Batch, ends: list[int], is_turned: bool = False) -> Iterator[Tensor]:
     """Yield the answers to the tokens up to each of these ends, each step seeing the cached ones.
 
     is_turned: whether the rows change their order between steps.
     """
+    name = next(name for name in (subject.read_name, f"{subject.prefix}inputs_embeds") if name in batch)
     order, past, start = torch.arange(len(batch[name])), None, 0
     for end in ends:
         if is_turned and past is not None:
             order = order.flip(0)
             past.reorder_cache(torch.arange(len(order)).flip(0))
         step = rows(batch, order) | {name: batch[name][order, start:end]}
-        if name == "input_ids" and "attention_mask" in batch:
+        if not subject.is_seq2seq and "attention_mask" in batch:
             step["attention_mask"] = step["attention_mask"][:, :end]
-        outputs = run(model, step, past_key_values=past, use_cache=True)
+        outputs = run(subject.redrawn, step, past_key_values=past, use_cache=True)
         past = outputs.get("past_key_values")
         require(past is not None, "use_cache=True returns no past_key_values: generation computes every token again.")
         yield values(outputs)[order]
@@ -104,15 +104,18 @@ def _in_steps(
 def generation(subject: Subject) -> None:
     """Greedy and beam search write the same with and without a cache, and beside a longer prompt.
 
-    With a static cache, too, where the model says that it compiles, and from embeddings.
+    With a static cache, too, where the model says that it compiles, from embeddings, and from a cache that is given.
     """
     model: Any = subject.model
     ways: dict[str, dict[str, Any]] = {"With a cache": {}, "With a cache and beam search": {"num_beams": 3}}
     if model._can_compile_fullgraph:
         ways["With a static cache"] = {"cache_implementation": "static"}
-    prepares = inspect.signature(model.prepare_inputs_for_generation).parameters
+    prompt, prepares = _prompts(subject, None), inspect.signature(model.prepare_inputs_for_generation).parameters
     if subject.reads("inputs_embeds") and "inputs_embeds" in prepares:
-        ways["From inputs_embeds"] = subject.embedded(_prompts(subject, None)) | {"input_ids": None}
+        ways["From inputs_embeds"] = subject.embedded(prompt) | {"input_ids": None}
+    if subject.is_decoder and _takes_cache(subject) and OWN[0](subject):
+        begun = run(subject.redrawn, {"input_ids": prompt["input_ids"][:, : subject.length // 2]}, use_cache=True)
+        ways["After tokens that are cached already"] = {"past_key_values": begun.get("past_key_values")}
     for way, options in ways.items():
         wanted = _generate(subject, use_cache=False, num_beams=options.get("num_beams", 1))
         with tried(f"{way}, `generate`"):

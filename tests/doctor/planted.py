@@ -13,6 +13,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 from transformers import (
     BertConfig,
     BertForMaskedLM,
@@ -37,24 +38,21 @@ SIZES: dict[str, Any] = {
 }  # fmt: skip
 
 
-def decoder_config(**changes: Any) -> LlamaConfig:
-    return LlamaConfig(**{**SIZES, "num_key_value_heads": 2, "num_labels": 3, **changes})
-
-
-def encoder_config(**changes: Any) -> ModernBertConfig:
-    return ModernBertConfig(**{**SIZES, "cls_token_id": 1, "sep_token_id": 2, "num_labels": 3, **changes})
-
-
-def bert_config(**changes: Any) -> BertConfig:
-    return BertConfig(**{**SIZES, "num_labels": 3, **changes})
-
-
 def t5_config(**changes: Any) -> T5Config:
-    sizes = {"vocab_size": 64, "d_model": 16, "d_kv": 4, "d_ff": 24, "num_layers": 2, "num_heads": 4}
-    ids = {"pad_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": 1}
-    config = T5Config(**sizes, **ids, relative_attention_num_buckets=8, relative_attention_max_distance=8, **changes)
+    sizes = {**SIZES, "d_kv": 4, "d_ff": 24, "num_decoder_layers": 2, "decoder_start_token_id": 1}
+    config = T5Config(**sizes, relative_attention_num_buckets=8, relative_attention_max_distance=8, **changes)
     config.keys_to_ignore_at_inference = ["past_key_values", "encoder_last_hidden_state"]
     return config
+
+
+# Configs by their class.
+LABELLED, ENDS = {**SIZES, "num_labels": 3}, {"cls_token_id": 1, "sep_token_id": 2}
+CONFIGS: dict[Any, Callable[..., Any]] = {
+    LlamaConfig: lambda **changes: LlamaConfig(**{**LABELLED, "num_key_value_heads": 2, **changes}),
+    ModernBertConfig: lambda **changes: ModernBertConfig(**{**LABELLED, **ENDS, **changes}),
+    BertConfig: lambda **changes: BertConfig(**{**LABELLED, **changes}),
+    T5Config: t5_config,
+}
 
 
 def subclass(name: str, base: Any, **members: Any) -> Any:
@@ -65,7 +63,7 @@ def subclass(name: str, base: Any, **members: Any) -> Any:
 
 
 # What changes the arguments of a forward pass, or its outputs.
-Change = Callable[[Any, dict[str, Any]], None]
+Change = Callable[[Any, dict[str, Any]], object]
 After = Callable[[Any, Any, dict[str, Any]], Any]
 
 
@@ -107,10 +105,6 @@ def hooked(name: str, base: Any, change: Callable[[Any, Tensor], Tensor], start:
     return made(name, base, hook, **members)
 
 
-# Configs by their class.
-CONFIGS: dict[Any, Callable[..., Any]] = {
-    LlamaConfig: decoder_config, ModernBertConfig: encoder_config, BertConfig: bert_config, T5Config: t5_config,
-}  # fmt: skip
 Llama, ModernBert = LlamaForCausalLM, ModernBertForMaskedLM
 # Sound classes, of which Trainer expects no more than they do.
 COUNTLESS = subclass("Countless", Llama, accepts_loss_kwargs=False)
@@ -126,11 +120,6 @@ ASKED = subclass("SoundBert", BertForQuestionAnswering, accepts_loss_kwargs=Fals
 # Changes of arguments
 
 
-def without(name: str) -> Change:
-    """An argument is taken, and ignored."""
-    return lambda self, kwargs: kwargs.pop(name, None)
-
-
 def always(**values: Any) -> Change:
     """Arguments have these values, whatever the caller says."""
     return lambda self, kwargs: kwargs.update(values)
@@ -142,31 +131,38 @@ def past(kwargs: dict[str, Any]) -> int:
     return cache.get_seq_length() if cache is not None else 0
 
 
-def masks(change: Callable[[Tensor], Tensor | None], when: Callable[..., bool] = lambda *_: True) -> Change:
-    """Another attention_mask than the one that is given, in some cases."""
+def gone(value: Any) -> None:
+    return None
+
+
+def replaced(name: str, change: Callable[[Any], Any], when: str = "") -> Change:
+    """An argument that is given becomes another, always or in one of the states of WHEN."""
 
     def before(self: Any, kwargs: dict[str, Any]) -> None:
-        mask = kwargs.get("attention_mask")
-        if mask is not None and when(self, kwargs):
-            kwargs["attention_mask"] = change(mask)
+        if kwargs.get(name) is not None and (not when or WHEN[when](self, kwargs)):
+            kwargs[name] = change(kwargs[name])
 
     return before
 
 
-def no_mask(mask: Tensor) -> None:
-    return None
+WHEN: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
+    "cached": lambda self, kwargs: past(kwargs),
+    "trained": lambda self, kwargs: self.training,
+    "checkpointed": lambda self, kwargs: self.training and self.is_activation_checkpointing,
+    "encoded": lambda self, kwargs: kwargs.get("encoder_outputs"),
+    "recorded": lambda self, kwargs: kwargs.get("output_attentions"),
+    "labels alone": lambda self, kwargs: kwargs.get("decoder_input_ids") is None,
+}
 
 
-def is_cached(self: Any, kwargs: dict[str, Any]) -> bool:
-    return past(kwargs) > 0
+def keeps_the_first(self: Any, kwargs: dict[str, Any]) -> None:
+    if (encoded := kwargs.get("encoder_outputs")) is not None:
+        kwargs["encoder_outputs"] = vars(self).setdefault("kept", encoded)
 
 
-def is_trained(self: Any, kwargs: dict[str, Any]) -> bool:
-    return self.training
-
-
-def is_checkpointed(self: Any, kwargs: dict[str, Any]) -> bool:
-    return self.training and self.is_activation_checkpointing
+def named(encoded: Any) -> Any:
+    """What an encoder returned is read by its name, which a tuple has not."""
+    return encoded if encoded.last_hidden_state is not None else None
 
 
 def first_places(mask: Tensor) -> Tensor:
@@ -207,10 +203,14 @@ def top_left(self: Any, kwargs: dict[str, Any]) -> None:
         kwargs["attention_mask"] = mask.expand(len(ids), 1, -1, -1)
 
 
-def begin_at_0(self: Any, kwargs: dict[str, Any]) -> None:
+def begin_at_0(name: str) -> Change:
     """Positions of a step begin at 0, whatever is cached."""
-    if past(kwargs):
-        kwargs["position_ids"] = torch.arange(kwargs["input_ids"].shape[1])[None]
+
+    def before(self: Any, kwargs: dict[str, Any]) -> None:
+        if past(kwargs) and kwargs.get(name) is not None:
+            kwargs["position_ids"] = torch.arange(kwargs[name].shape[1])[None]
+
+    return before
 
 
 def counts_on_itself(self: Any, kwargs: dict[str, Any]) -> None:
@@ -236,11 +236,8 @@ def changes_config(self: Any, kwargs: dict[str, Any]) -> None:
     self.config.use_cache = kwargs.get("input_ids") is None
 
 
-def looks_at_values(self: Any, kwargs: dict[str, Any]) -> None:
-    """A branch of Python depends on what a tensor holds."""
-    ids = kwargs.get("input_ids")
-    if ids is not None and int(ids.max()) > 10_000:
-        raise ValueError("too large")
+def counts_calls(self: Any, kwargs: dict[str, Any]) -> None:
+    self.calls = getattr(self, "calls", 0) + 1
 
 
 def labels_are_read(self: Any, kwargs: dict[str, Any]) -> None:
@@ -250,40 +247,10 @@ def labels_are_read(self: Any, kwargs: dict[str, Any]) -> None:
         kwargs["decoder_input_ids"] = kwargs["labels"].clamp(min=0)
 
 
-def pads_do_not_count(self: Any, kwargs: dict[str, Any]) -> None:
-    if kwargs.get("labels") is not None:
-        kwargs["labels"] = kwargs["labels"].masked_fill(kwargs["labels"] == self.config.pad_token_id, -100)
-
-
-def ignored_become_padding(self: Any, kwargs: dict[str, Any]) -> None:
-    """The caller's own labels become what the decoder reads."""
-    if (labels := kwargs.get("labels")) is not None and kwargs.get("decoder_input_ids") is None:
-        labels.masked_fill_(labels == -100, self.config.pad_token_id)
-
-
-def kept(name: str) -> Change:
-    """What an earlier call gave of this shape is taken again."""
-
-    def before(self: Any, kwargs: dict[str, Any]) -> None:
-        if kwargs.get(name) is not None:
-            shape = kwargs[name][0].shape
-            earlier = vars(self).get("kept")
-            self.kept = earlier if earlier is not None and earlier[0].shape == shape else kwargs[name]
-            kwargs[name] = self.kept
-
-    return before
-
-
 def counts_by_two(self: Any, kwargs: dict[str, Any]) -> None:
     """Positions are wrong where blocks are checkpointed and a cache is kept."""
-    if is_checkpointed(self, kwargs) and kwargs.get("use_cache"):
+    if WHEN["checkpointed"](self, kwargs) and kwargs.get("use_cache"):
         kwargs["position_ids"] = 2 * torch.arange(kwargs["input_ids"].shape[1])[None]
-
-
-def needs_names(self: Any, kwargs: dict[str, Any]) -> None:
-    """What an encoder returned is read by its name, which a tuple has not."""
-    if kwargs.get("encoder_outputs") is not None:
-        kwargs["encoder_outputs"].last_hidden_state  # noqa: B018
 
 
 def labels_before_embeddings(self: Any, kwargs: dict[str, Any]) -> None:
@@ -294,14 +261,6 @@ def labels_before_embeddings(self: Any, kwargs: dict[str, Any]) -> None:
 def refuses_static_caches(self: Any, kwargs: dict[str, Any]) -> None:
     if isinstance(kwargs.get("past_key_values"), StaticCache):
         raise TypeError("of no fixed size")
-
-
-def is_encoded(self: Any, kwargs: dict[str, Any]) -> bool:
-    return kwargs.get("encoder_outputs") is not None
-
-
-def seeds(self: Any, kwargs: dict[str, Any]) -> None:
-    torch.manual_seed(42)
 
 
 def scaled_by_length(self: Any, kwargs: dict[str, Any]) -> None:
@@ -361,14 +320,8 @@ LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     ),
     "of classes": lambda logits, labels: F.cross_entropy(logits, labels.long()),
     "weighted": weighted,
+    "of 64": lambda logits, labels: F.cross_entropy(logits[:, :-1].reshape(-1, 64), labels[:, 1:].flatten()),
 }
-
-
-def probabilities(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
-    outputs.logits = outputs.logits.softmax(-1)
-    if kwargs.get("labels") is not None:
-        outputs.loss = F.cross_entropy(outputs.logits, kwargs["labels"])
-    return outputs
 
 
 def states_of_the_decoder(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
@@ -379,6 +332,21 @@ def states_of_the_decoder(self: Any, outputs: Any, kwargs: dict[str, Any]) -> An
 
 def loss_alone(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
     return type(outputs)(loss=outputs.loss) if kwargs.get("labels") is not None else outputs
+
+
+def with_logits(change: Callable[[Any, Tensor, dict[str, Any]], Tensor]) -> After:
+    """Other logits, by these and the arguments."""
+
+    def after(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
+        outputs.logits = change(self, outputs.logits, kwargs)
+        return outputs
+
+    return after
+
+
+def leak(self: Any, logits: Tensor, kwargs: dict[str, Any]) -> Tensor:
+    given = kwargs.get("labels") is not None
+    return logits + F.one_hot(kwargs["labels"].clamp(min=0), logits.shape[-1]) if given else logits
 
 
 @wraps(BertForSequenceClassification.forward)
@@ -394,33 +362,11 @@ def keeps_the_order(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
     return outputs
 
 
-def leaks(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
-    if kwargs.get("labels") is not None:
-        outputs.logits = outputs.logits + F.one_hot(kwargs["labels"].clamp(min=0), outputs.logits.shape[-1])
-    return outputs
-
-
 def keeps_first(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
     keep = kwargs.get("logits_to_keep")
     if isinstance(keep, int) and keep:
         whole = Llama.forward(self, **{**kwargs, "logits_to_keep": 0, "past_key_values": None})
         outputs.logits = whole.logits[:, :keep]
-    return outputs
-
-
-def squeezed(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
-    outputs.logits = outputs.logits.squeeze()
-    return outputs
-
-
-def unmasked_when_recorded(self: Any, kwargs: dict[str, Any]) -> None:
-    if kwargs.get("output_attentions"):
-        kwargs["attention_mask"] = None
-
-
-def without_weights(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
-    if kwargs.get("output_attentions"):
-        outputs.attentions = (None,) * self.config.num_hidden_layers
     return outputs
 
 
@@ -435,10 +381,6 @@ def drawn_table(embeddings: Any, config: Any) -> None:
 def short_table(embeddings: Any, config: Any) -> None:
     """A table of positions has one row less than the config says."""
     embeddings.table = torch.nn.Embedding(config.max_position_embeddings - 1, 1)
-
-
-def times_table(module: Any, output: Tensor) -> Tensor:
-    return output * module.table.to(output.dtype)
 
 
 def plus_row(module: Any, output: Tensor) -> Tensor:
@@ -566,23 +508,6 @@ def cast_parts(self: Any) -> None:
     self.model.layers[0].mlp.Wo.register_forward_hook(hook)
 
 
-def vocabulary_as_made(self: Any) -> None:
-    self.size = self.config.vocab_size
-
-
-def loss_of_size(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
-    if kwargs.get("labels") is not None:
-        logits, labels = outputs.logits[:, :-1], kwargs["labels"][:, 1:]
-        outputs.loss = F.cross_entropy(logits.reshape(-1, self.size), labels.reshape(-1))
-    return outputs
-
-
-def detach_blocks(self: Any, *args: Any, **kwargs: Any) -> None:
-    """Says that it checkpoints its blocks, and detaches them."""
-    for layer in self.model.layers:
-        layer.mlp.register_forward_hook(lambda _, inputs, output: output.detach())
-
-
 def prompted_without(base: Any, name: str = "attention_mask") -> dict[str, Any]:
     """Generation reads the prompt without this argument, such as what padding hides."""
 
@@ -592,6 +517,24 @@ def prompted_without(base: Any, name: str = "attention_mask") -> dict[str, Any]:
         return {**base.prepare_inputs_for_generation(self, ids, *args, **kwargs), name: None}
 
     return {"prepare_inputs_for_generation": prepare}
+
+
+def drop_anew(self: Any, *args: Any, **kwargs: Any) -> None:
+    """What is computed again has other dropout."""
+    for layer in self.bert.encoder.layer:
+        layer.forward = partial(checkpoint, layer.forward, use_reentrant=False, preserve_rng_state=False)
+
+
+def last_token(self: Any, ids: Tensor, past_key_values: Any = None, **kwargs: Any) -> dict[str, Any]:
+    """Of a prompt behind cached tokens, generation reads the last one alone."""
+    made = Llama.prepare_inputs_for_generation(self, ids, past_key_values=past_key_values, **kwargs)
+    is_more = past({"past_key_values": past_key_values}) and made.get("input_ids") is not None
+    return {**made, "input_ids": ids[:, -1:], "position_ids": None} if is_more else made
+
+
+def sixty_four_rows(self: Any) -> None:
+    self.model.embed_tokens = nn.Embedding(64, self.config.hidden_size)
+    self.post_init()
 
 
 def resized_untied(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -673,73 +616,87 @@ class Toy:
 # Its name is in no table of the library, and so unknown to Trainer.
 UnknownToTrainer = subclass("UnknownToTrainer", Llama)
 DeadPart = made("DeadPart", ModernBert, with_a_dead_part)
-SIZED = made("Sized", COUNTLESS, vocabulary_as_made)
 UNSHIFTED = {"prepare_decoder_input_ids_from_labels": lambda self, labels: labels.clamp(min=0)}
 # A file without the classifier's norm loads as if it had one.
 SILENT = {"_keys_to_ignore_on_load_missing": (r"head\.norm",)}
 
+TIED, LONG = {"tie_word_embeddings": True}, {"max_position_embeddings": 512}
+
+
+def replacing(
+    name: str, base: Any, found: str, argument: str, change: Callable[[Any], Any], when: str = "", says: str = ""
+) -> Toy:
+    return Toy(changed(name, base, replaced(argument, change, when)), found, says=says)
+
+
 PLANTED = (
+    replacing("IgnoresPadding", Llama, "padding_left", "attention_mask", gone),
+    replacing("EncoderIgnoresPadding", ModernBert, "padding_right", "attention_mask", gone),
+    replacing("TrainsUnmasked", ModernBert, "training_mode", "attention_mask", gone, "trained"),
+    replacing("CheckpointsUnmasked", ModernBert, "gradient_checkpointing", "attention_mask", gone, "checkpointed"),
+    replacing("RecordsUnmasked", ModernBert, "recording_changes_nothing", "attention_mask", gone, "recorded"),
+    replacing("EncodedUnmasked", T5, "encoder_outputs", "attention_mask", gone, "encoded"),
+    replacing("CrossesPaddingLater", T5, "cache", "attention_mask", gone, "cached"),
+    replacing("SeesPaddingLater", Llama, "cache", "attention_mask", torch.ones_like, "cached"),
+    replacing("MasksByLength", ModernBert, "mask_gap", "attention_mask", first_places),
+    replacing("NeedsWholeNumbers", ModernBert, "mask_dtypes", "attention_mask", lambda mask: 1 - (1 - mask)),
+    replacing("NoDecoderMask", T5, "mask_gap", "decoder_attention_mask", gone),
+    replacing("IgnoresPlaces", Llama, "default_ids", "position_ids", gone),
+    replacing("IgnoresTypes", BERT, "default_ids", "token_type_ids", gone),
+    replacing("IgnoresTheCount", Llama, "accumulation", "num_items_in_batch", gone),
+    replacing("HidesItsStates", ModernBert, "hidden_states", "output_hidden_states", gone),
+    replacing("LooksAtValues", ModernBert, "one_graph", "input_ids", lambda ids: ids if int(ids.max()) < 999 else None),
+    replacing("ForgetsToEnd", Llama, "loss", "labels", lambda labels: labels.masked_fill(labels == 0, -100)),
+    replacing(
+        "Overwrites", T5, "leaves_inputs", "labels", lambda each: each.masked_fill_(each == -100, 0), "labels alone"
+    ),
+    replacing("NeedsNames", T5, "encoder_outputs", "encoder_outputs", named, says="as a tuple"),
+    Toy(changed("KeepsTheText", T5, keeps_the_first), "stateless", says="is kept"),
+    replacing("DetachesEmbeds", Llama, "every_gradient", "inputs_embeds", Tensor.detach, says="No gradient reaches"),
+    Toy(hooked("MixesTexts", ModernBert, lambda _, output: output - output.mean(0) / 2), "batch_equals_single"),
+    Toy(
+        changed("Probabilities", BERT, after=with_logits(lambda _, each, kwargs: each.softmax(-1))), "logits_are_scores"
+    ),
+    Toy(changed("Squeezes", BERT, after=with_logits(lambda _, each, kwargs: each.squeeze())), "shortest_and_longest"),
+    Toy(hooked("CountsInHalf", ModernBert, plus_parity), "half_precision", LONG, "to a long text"),
+    Toy(subclass("ResizedUntied", Llama, resize_token_embeddings=resized_untied), "resized_embeddings", TIED, "tied"),
+    Toy(subclass("SaysThatItIsTied", Llama, _tied_weights_keys={}), "ties", TIED),
+    Toy(
+        changed("AsksNoConfig", BERT, lambda self, kwargs: kwargs.setdefault("output_hidden_states", False)),
+        "hidden_states",
+        says="With config.output_hidden_states",
+    ),
     Toy(hooked("SeesTheFuture", Llama, lambda _, output: output + output.mean(1, keepdim=True)), "causality"),
-    Toy(changed("IgnoresPadding", Llama, without("attention_mask")), "padding_left"),
-    Toy(changed("EncoderIgnoresPadding", ModernBert, without("attention_mask")), "padding_right"),
-    Toy(hooked("PlacesInTheRow", Llama, plus_row, add_table), "padding_left"),
-    Toy(hooked("LosesItsBuffer", ModernBert, times_table, drawn_table), "round_trip"),
+    Toy(hooked("LosesItsBuffer", ModernBert, lambda module, output: output * module.table, drawn_table), "round_trip"),
     Toy(subclass("Silent", ModernBert, **SILENT), "missing_keys"),
     Toy(made("LosesItsTie", Llama, tie, _tied_weights_keys={}), "ties"),
     Toy(NamedOtherwise, "loss"),
     Toy(changed("PredictsItself", COUNTLESS, after=with_loss("unshifted")), "loss"),
-    Toy(changed("IgnoresTheCount", Llama, without("num_items_in_batch")), "accumulation"),
     Toy(UnknownToTrainer, "label_smoothing"),
     Toy(hooked("DropsInEvaluation", ModernBert, lambda _, output: F.dropout(output, 0.3, training=True)), "repeats"),
-    Toy(
-        hooked("MixesTexts", ModernBert, lambda _, output: output - output.mean(0, keepdim=True) / 2),
-        "batch_equals_single",
-    ),
     Toy(DeadPart, "every_gradient"),
-    Toy(changed("ForgetsTheCache", Llama, begin_at_0), "cache"),
+    Toy(changed("ForgetsTheCache", Llama, begin_at_0("input_ids")), "cache"),
     Toy(made("FusedIsAnother", ModernBert, cool_fused), "attention_backends"),
-    Toy(changed("HidesItsWeights", ModernBert, after=without_weights), "attention_weights"),
-    Toy(changed("HidesItsStates", ModernBert, without("output_hidden_states")), "hidden_states"),
+    replacing("HidesItsWeights", ModernBert, "attention_weights", "output_attentions", gone),
     Toy(subclass("FixedVocabulary", Llama, get_output_embeddings=lambda self: None), "resized_embeddings"),
     Toy(made("FixedHead", ModernBertForTokenClassification, with_three_labels), "resized_head"),
     Toy(changed("ForgetsTheType", READER, after=with_loss("of one type")), "problem_types"),
-    Toy(changed("LooksAtValues", ModernBert, looks_at_values), "one_graph"),
     Toy(changed("GathersMore", ModernBert, always(output_hidden_states=True)), "evaluation_outputs"),
     Toy(NamesNothingForMaskedLM, "named_arguments"),
-    Toy(
-        subclass("ChecksNothingPointed", ModernBert, activation_checkpointing_enable=detach_blocks),
-        "gradient_checkpointing",
-    ),
     Toy(changed("TopLeft", Llama, top_left), "cache"),
-    Toy(changed("SeesPaddingLater", Llama, masks(torch.ones_like, is_cached)), "cache"),
-    Toy(changed("CrossesPaddingLater", T5, masks(no_mask, is_cached)), "cache"),
     Toy(changed("ReadsItsLabels", T5, labels_are_read, **UNSHIFTED), "labels_alone"),
     Toy(subclass("PreparesUnshifted", T5, **UNSHIFTED), "labels_alone"),
-    Toy(changed("CheckpointsWithoutMask", ModernBert, masks(no_mask, is_checkpointed)), "gradient_checkpointing"),
-    Toy(changed("ForgetsToEnd", Llama, pads_do_not_count), "loss"),
-    Toy(changed("Probabilities", BERT, after=probabilities), "logits_are_scores"),
     Toy(changed("SoftmaxInTheLoss", BERT, after=with_loss("of softmax")), "loss"),
     Toy(changed("CountsIgnored", TAGGER, after=with_loss("class 0 for ignored")), "loss"),
     Toy(changed("DividesByAll", TAGGER, after=with_loss("over all tokens")), "loss"),
-    Toy(changed("Leaks", TAGGER, after=leaks), "labels_change_nothing"),
-    Toy(changed("TrainsUnmasked", ModernBert, masks(no_mask, is_trained)), "training_mode"),
+    Toy(changed("Leaks", TAGGER, after=with_logits(leak)), "labels_change_nothing"),
     Toy(made("DetachesHalf", Llama, detach_half), "every_gradient"),
     Toy(hooked("CutsTheGraph", ModernBert, cut_when_frozen), "every_gradient"),
     Toy(changed("OutOfBounds", ASKED, unchecked_places), "loss", {"num_labels": 2}),
-    Toy(changed("IgnoresPlaces", Llama, always(position_ids=None)), "default_ids"),
-    Toy(changed("IgnoresTypes", BERT, always(token_type_ids=None)), "default_ids"),
-    Toy(
-        changed("InvertsTheMask", ModernBert, masks(lambda mask: 1 - (1 - mask) if mask.ndim == 2 else mask)),
-        "mask_dtypes",
-    ),
-    Toy(changed("MasksByLength", ModernBert, masks(first_places)), "mask_gap"),
     Toy(changed("MasksById", Llama, by_ids), "mask_gap"),
     Toy(changed("ScalesIds", Llama, scaled_embeddings), "embeddings_as_inputs"),
-    Toy(changed("NoDecoderMask", T5, always(decoder_attention_mask=None)), "mask_gap"),
     Toy(changed("NeverATuple", ModernBert, always(return_dict=True)), "tuples"),
     Toy(changed("KeepsTheFirst", Llama, after=keeps_first), "last_logits"),
-    Toy(changed("Squeezes", BERT, after=squeezed), "shortest_and_longest"),
-    Toy(changed("UnmaskedWhenRecorded", ModernBert, unmasked_when_recorded), "recording_changes_nothing"),
     Toy(changed("AlwaysCaches", Llama, always(use_cache=True)), "cache"),
     Toy(changed("NeedsAMask", ModernBert, needs_mask), "mask_dtypes"),
     Toy(made("ListOfLayers", Llama, list_of_layers), "registered"),
@@ -748,17 +705,14 @@ PLANTED = (
     Toy(hooked("ShortTable", ModernBert, plus_row, short_table), "shortest_and_longest"),
     Toy(hooked("HalfConstant", ModernBert, lambda _, each: each.masked_fill(each != each, -1e9)), "half_precision"),
     Toy(made("CastsParts", ModernBert, cast_parts), "half_precision"),
-    Toy(changed("StaleVocabulary", SIZED, after=loss_of_size), "resized_embeddings"),
+    Toy(changed("StaleVocabulary", COUNTLESS, after=with_loss("of 64")), "resized_embeddings"),
     Toy(subclass("GeneratesUnmasked", T5, **prompted_without(T5)), "generation_is_forward"),
     Toy(subclass("PromptsUnmasked", Llama, **prompted_without(Llama)), "generation"),
     Toy(changed("ChangesConfig", ModernBert, changes_config), "stateless"),
     Toy(made("Swallows", Llama, wide, config_class=Swallowing), "config_fields", {"extra_width": 12}),
-    Toy(subclass("SaysThatItIsTied", Llama, _tied_weights_keys={}), "ties", {"tie_word_embeddings": True}),
     Toy(subclass("LogitsFirst", BERT, forward=logits_first), "tuples", says="With labels"),
     Toy(changed("LossAlone", BERT, after=loss_alone), "labels_change_nothing", says="no logits"),
-    Toy(changed("KeepsTheText", T5, kept("encoder_outputs")), "stateless", says="is kept"),
-    Toy(changed("Seeds", ModernBert, seeds), "stateless", says="random numbers"),
-    Toy(changed("EncodedUnmasked", T5, masks(no_mask, is_encoded)), "encoder_outputs"),
+    Toy(changed("Seeds", ModernBert, lambda self, kwargs: torch.manual_seed(42)), "stateless", says="random numbers"),
     Toy(changed("ScaledByLength", Llama, scaled_by_length), "causality", says="In a text of 32 tokens"),
     Toy(made("Grows", ModernBert, grow), "config_fields", says="Making the model changes its config"),
     Toy(made("UsesUpItsConfig", ModernBert, use_up), "config_fields", {"widths": [16, 16]}, "Made anew"),
@@ -783,28 +737,21 @@ PLANTED = (
     Toy(changed("Rolls", COUNTLESS, after=with_loss("rolled")), "loss", says="rolled"),
     Toy(changed("BroadcastsOne", BERT, after=with_loss("broadcast alone")), "problem_types", says="num_labels=1"),
     Toy(changed("Infinite", EAGER, infinite), "padding_left", says="of -inf alone"),
-    Toy(changed("Overwrites", T5, ignored_become_padding), "leaves_inputs", says="With labels alone"),
     Toy(SharesADefaultForMaskedLM, "repeats", says="the default of seen"),
-    Toy(
-        hooked("CountsInHalf", ModernBert, plus_parity),
-        "half_precision",
-        {"max_position_embeddings": 512},
-        "to a long text",
-    ),
     Toy(made("EncodesCausally", T5, encode_causally), "sees_both_sides"),
     Toy(changed("MixesStates", T5, after=states_of_the_decoder), "hidden_states", says="encoder_hidden_states[-1]"),
     Toy(subclass("Shares", Llama, config_class=Sharing), "config_fields", says="share one widths"),
     Toy(subclass("NamesNoBase", ModernBert, base_model_prefix="encoder"), "base_weights"),
     Toy(changed("ChecksACache", Llama, counts_by_two), "gradient_checkpointing", says="and with a cache"),
     Toy(subclass("PromptsByIds", Llama, **prompted_without(Llama, "inputs_embeds")), "generation", says="em"),
-    Toy(changed("NeedsNames", T5, needs_names), "encoder_outputs", says="as a tuple"),
     Toy(changed("LabelsFirst", T5, labels_before_embeddings), "embeddings_as_inputs", says="With labels, decoder_"),
-    Toy(
-        subclass("ResizedUntied", Llama, resize_token_embeddings=resized_untied),
-        "resized_embeddings",
-        {"tie_word_embeddings": True},
-        "tied",
-    ),
+    Toy(subclass("ReadsTheLast", Llama, prepare_inputs_for_generation=last_token), "generation", says="cached already"),
+    Toy(subclass("SavesAlone", BERT, save_pretrained=lambda self, folder: None), "round_trip", says="'state_dict'"),
+    Toy(made("SixtyFourRows", Llama, sixty_four_rows), "resized_embeddings", says="what was saved"),
+    Toy(subclass("DropsAnew", BERT, activation_checkpointing_enable=drop_anew), "gradient_checkpointing"),
+    Toy(changed("CountsCalls", ModernBert, counts_calls), "one_graph", says="A second call"),
+    Toy(subclass("PreparesNothing", T5, prepare_decoder_input_ids_from_labels=None), "labels_alone", says="no prepare"),
+    Toy(changed("EmbedsFrom0", Llama, begin_at_0("inputs_embeds")), "cache", says="as inputs_embeds"),
 )
 
 
@@ -846,32 +793,30 @@ MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.update(
     {toy.name: toy.name for toy in (*PLANTED, *MEANT) if toy.model_class is not UnknownToTrainer}  # type: ignore[misc]
 )
 
-_DECODER = {"vocab_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 16, "pad_token_id": 0}
-_IDS = {"bos_token_id": 1, "eos_token_id": 2}
+# Families of the library, and where their sizes are others than SIZES.
 NATIVE: dict[str, dict[str, Any]] = {
-    "BertForSequenceClassification": SIZES,
-    "BertForQuestionAnswering": {**SIZES, "num_labels": 2},
-    "RobertaForMaskedLM": {**SIZES, "pad_token_id": 1, "bos_token_id": 0},
-    "ElectraForTokenClassification": {**SIZES, "embedding_size": 16},
-    "DebertaV2ForMaskedLM": {**SIZES, "relative_attention": True, "pos_att_type": ["p2c", "c2p"]},
-    "ModernBertForSequenceClassification": {**SIZES, "cls_token_id": 1, "sep_token_id": 2},
-    "XLNetLMHeadModel": {"vocab_size": 64, "d_model": 16, "n_layer": 2, "n_head": 4, "d_inner": 24, "pad_token_id": 0},
-    "GPT2LMHeadModel": {"vocab_size": 64, "n_embd": 16, "n_layer": 2, "n_head": 4, "n_positions": 8, **_IDS},
-    "LlamaForCausalLM": {**SIZES, "num_key_value_heads": 2},
-    "MistralForCausalLM": {**SIZES, "num_key_value_heads": 2, "sliding_window": 4},
-    "MixtralForCausalLM": {**SIZES, "num_key_value_heads": 2, "num_local_experts": 2},
-    "GPTNeoXForCausalLM": SIZES,
-    "BloomForCausalLM": {"vocab_size": 64, "hidden_size": 16, "n_layer": 2, "n_head": 4, "pad_token_id": 0},
-    "FalconForCausalLM": _DECODER,
-    "OPTForCausalLM": {**_DECODER, "word_embed_proj_dim": 16, "ffn_dim": 24, "max_position_embeddings": 32},
-    "MambaForCausalLM": {"vocab_size": 64, "num_hidden_layers": 2, "hidden_size": 16, "state_size": 4},
+    "BertForSequenceClassification": {},
+    "BertForQuestionAnswering": {},
+    "RobertaForMaskedLM": {"pad_token_id": 1, "bos_token_id": 0},
+    "ElectraForTokenClassification": {"embedding_size": 16},
+    "DebertaV2ForMaskedLM": {"relative_attention": True, "pos_att_type": ["p2c", "c2p"]},
+    "ModernBertForSequenceClassification": {"cls_token_id": 1, "sep_token_id": 2},
+    "GPT2LMHeadModel": {"max_position_embeddings": 8, "pad_token_id": None},
+    "LlamaForCausalLM": {"num_key_value_heads": 2},
+    "MistralForCausalLM": {"num_key_value_heads": 2, "sliding_window": 4},
+    "MixtralForCausalLM": {"num_key_value_heads": 2, "num_local_experts": 2},
+    "GPTNeoXForCausalLM": {},
+    "BloomForCausalLM": {},
+    "FalconForCausalLM": {},
+    "OPTForCausalLM": {"word_embed_proj_dim": 16, "ffn_dim": 24},
+    "MambaForCausalLM": {"state_size": 4, "intermediate_size": 32},
     "BartForConditionalGeneration": {
-        "vocab_size": 64, "d_model": 16, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4,
-        "decoder_attention_heads": 4, "encoder_ffn_dim": 24, "decoder_ffn_dim": 24, "max_position_embeddings": 32,
-        "pad_token_id": 0, **_IDS, "decoder_start_token_id": 2, "forced_eos_token_id": None,
+        "encoder_ffn_dim": 24, "decoder_layers": 2, "decoder_ffn_dim": 24, "decoder_attention_heads": 4,
+        "decoder_start_token_id": 2, "forced_eos_token_id": None,
     },
-    "T5ForConditionalGeneration": {
-        "vocab_size": 64, "d_model": 16, "d_kv": 4, "d_ff": 24, "num_layers": 2, "num_heads": 4, "pad_token_id": 0,
-        "eos_token_id": 2, "decoder_start_token_id": 0,
-    },
+    "T5ForConditionalGeneration": {"d_kv": 4, "d_ff": 24, "num_decoder_layers": 2, "decoder_start_token_id": 0},
+}  # fmt: skip
+NATIVE = {name: {**SIZES, **sizes} for name, sizes in NATIVE.items()}
+NATIVE["XLNetLMHeadModel"] = {  # which takes its own names alone
+    "vocab_size": 64, "d_model": 16, "n_layer": 2, "n_head": 4, "d_inner": 24, "pad_token_id": 0,
 }  # fmt: skip

@@ -10,7 +10,7 @@ import pytest
 import torch
 import transformers
 from model_cases import TEXTS
-from planted import MEANT, NATIVE, PLANTED, SIZES, DeadPart, Toy, encoder_config
+from planted import MEANT, NATIVE, PLANTED, SIZES, Toy
 from safetensors.torch import load_file, save_file
 from toy_text import toy_tokenizer
 
@@ -20,7 +20,6 @@ from modeling_scratch.doctor.diagnosis import folder_of
 from modeling_scratch.doctor.examination import CHECKS
 from modeling_scratch.doctor.findings import Finding
 from modeling_scratch.doctor.folders import examine_folder
-from modeling_scratch.doctor.testing import ModelChecks
 from modeling_scratch.utils.errors import DataError
 from modeling_scratch.utils.markdown import table
 
@@ -84,13 +83,6 @@ def test_native_families_are_clean(name: str) -> None:
     known = {"GPT2LMHeadModel": "padding_left", "FalconForCausalLM": "recording_changes_nothing"}
     fallen = {finding.check for finding in diagnosis.of(Verdict.FALLS_SHORT)}
     assert fallen <= {"accumulation", known.get(name, "evaluation_outputs")}, str(diagnosis)
-
-
-def test_attention_weights_of_falcon_are_those_of_a_model_that_sees_the_future() -> None:
-    """By sdpa, where it adds a mask of booleans to the scores. The class chooses its attention when it is made."""
-    diagnosis = native("FalconForCausalLM", "recording_changes_nothing", "attention_backends")
-    assert diagnosis["attention_backends"].verdict is Verdict.HOLDS
-    assert "With sdpa attention and output_attentions=True" in diagnosis["recording_changes_nothing"].what
 
 
 @pytest.mark.slow
@@ -261,13 +253,6 @@ def test_damaged_files_are_a_finding(folder: Path, name: str) -> None:
     assert ("by config.json" in found.what) == (name == "rows")
 
 
-def test_forms_of_the_answer() -> None:
-    diagnosis = doctor.check(DeadPart, encoder_config(), only=["every_gradient", "label_names"])
-    told = json.loads(diagnosis.to_json())
-    assert [finding["verdict"] for finding in told["findings"]] == ["does not apply", "falls short"]
-    assert "To mend it: " in str(diagnosis)
-
-
 def test_one_reason_of_many_checks_is_told_once() -> None:
     names = ["repeats", "cache", "loss", "ties"]
     alike = [Finding(name, name, Verdict.FALLS_SHORT, "It is gone.", "Do this.") for name in names]
@@ -275,29 +260,8 @@ def test_one_reason_of_many_checks_is_told_once() -> None:
     diagnosis = doctor.Diagnosis("model", [*alike, *reasons])
     assert f"falls short: {', '.join(names)}\n    It is gone.\n    To mend it: Do this." in str(diagnosis)
     assert f"does not apply: {', '.join(names)}: It is gone." in str(diagnosis)
-    assert len(json.loads(diagnosis.to_json())["findings"]) == 8
-
-
-class OfAnAuthor(ModelChecks):
-    known = ("every_gradient", "padding_right")
-
-    def make(self) -> tuple[Any, Any]:
-        return DeadPart(encoder_config()), None
-
-
-@pytest.mark.parametrize(
-    ("name", "outcome", "told"),
-    [
-        ("every_gradient", pytest.xfail.Exception, "2 parameters get no gradient"),
-        ("padding_right", AssertionError, "padding_right holds: take it out of `known`"),
-        ("causality", pytest.skip.Exception, "reads in both directions"),
-    ],
-)
-def test_the_checks_as_tests_of_an_author(name: str, outcome: Any, told: str) -> None:
-    checks = {check.name: check for check in CHECKS}
-    with pytest.raises(outcome, match=told):
-        OfAnAuthor().test_check(checks[name])
-    OfAnAuthor().test_check(checks["repeats"])
+    told = [finding["verdict"] for finding in json.loads(diagnosis.to_json())["findings"]]
+    assert sorted(told) == ["does not apply"] * 4 + ["falls short"] * 4
 
 
 @pytest.mark.parametrize(
