@@ -119,9 +119,10 @@ def test_predict_reads_the_files_that_a_tagger_is_trained_on(run: Path, tmp_path
     write(tmp_path / "text.jsonl", {"id": range(8), "text": [" ".join(each) for each in words]})
     tokens, texts, conll = (
         predicted(run, tmp_path / name, tmp_path / f"of-{name}.jsonl", "--with_text", *options)
-        for name, options in (("tokens.jsonl", kept), ("text.jsonl", kept), ("in.conll", ()))
+        for name, options in (("tokens.jsonl", kept), ("text.jsonl", kept), ("in.conll", ("--keep_columns", "0")))
     )
     assert tokens == texts
+    assert [row.pop("0") for row in conll] == words
     assert conll == [{name: value for name, value in row.items() if name != "id"} for row in texts]
 
 
