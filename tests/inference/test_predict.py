@@ -71,7 +71,7 @@ def test_equals_the_pipeline_one_by_one_in_the_order_of_the_input(folder, source
 
 @pytest.mark.parametrize("suffix", [".csv", ".txt", "-", "/"])
 def test_every_kind_of_input(folder, tmp_path, monkeypatch, capfd, suffix):
-    texts = [text_of(4), " ", text_of(1), 'not "closed', text_of(9), ""]
+    texts = [f"<html> {text_of(4)}", " ", text_of(1), 'not "closed', text_of(9), ""]
     source = "-" if suffix == "-" else tmp_path / f"in{suffix}"
     if suffix == ".txt":
         source.write_text("\ufeff" + "\n".join(texts[:-1]) + "\r\n\n", "utf-8")
