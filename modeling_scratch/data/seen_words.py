@@ -26,5 +26,6 @@ def save_words(folder: Path, texts: Iterable[str]) -> None:
 
 def read_words(model: str) -> frozenset[str]:
     """Return the words in a model's folder, or above that of a checkpoint; none if nobody has recorded them."""
-    paths = (Path(model, WORDS), Path(model).parent / WORDS) if model else ()
+    folders = [Path(model), *([Path(model).parent] if Path(model).name.startswith("checkpoint-") else ())]
+    paths = [folder / WORDS for folder in folders if model]
     return frozenset(next((path.read_text("utf-8", "replace").split("\n") for path in paths if path.is_file()), ()))

@@ -155,7 +155,9 @@ def _with_first_pair(source: Source | LinePairs, notes: list[str]) -> Source | L
     if not isinstance(source, FileSource) or format_of(source.paths[0]) not in HEADED or source.form.says_header:
         return source
     names = list(next(iter(source.rows())).values)
-    are_texts = any(map(END.search, names)) or all(words_in(name) > 1 for name in names)
+    words = [words_in(name) for name in names]
+    are_words = min(words) > 1 and (max(words) > 2 or any(" " in name for name in names))  # as names in Chinese are not
+    are_texts = any(map(END.search, names)) or are_words
     if len(names) != 2 or not are_texts:
         return source
     read = f"the first line is read as a pair, {names[0]!r} and {names[1]!r}"
