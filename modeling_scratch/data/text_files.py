@@ -50,7 +50,7 @@ def format_of(path: Path) -> str:
     return OTHER_NAMES.get(suffix, suffix)
 
 
-def words_in(text: str) -> int:
+def count_words(text: str) -> int:
     """Return the number of words, of two letters each in scripts that write no blanks between words."""
     return max(len(text.split()), len(WITHOUT_BLANKS.findall(text)) // 2)
 
