@@ -159,7 +159,7 @@ def text_lines(
                 line.encode()  # not possible for bytes that could not be decoded, which became surrogates
             yield line
     except UnicodeError as error:  # others are of encodings that have no surrogates for some bytes
-        place = f", line {number}, character {error.start}" if isinstance(error, UnicodeEncodeError) else ""
+        place = f", line {number}, character {error.start + 1}" if isinstance(error, UnicodeEncodeError) else ""
         name = "UTF-8" if encoding == "utf-8-sig" else encoding
         advice = "give its encoding, such as --encoding cp1252, or convert it: iconv -f cp1252 -t utf-8"
         what = f"not valid {name}; {advice}"

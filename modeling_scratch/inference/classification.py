@@ -23,12 +23,16 @@ def is_empty(text: str) -> bool:
 
 
 def unseen_words(encoding: Any, unknown: int | None, parts: Sequence[str]) -> list[str]:
-    """Return the words of a text, or of a pair, for which a tokenizer has its unknown token alone, once each."""
+    """Return the words of a text, or of a pair, for which a tokenizer has its unknown token alone, once each.
+
+    Signs are no words, but of a text that has nothing else.
+    """
     if unknown is None or unknown not in encoding.ids:
         return []
-    tokens = zip(encoding.ids, encoding.sequence_ids, encoding.offsets)
-    words = (parts[side][slice(*span)] for token, side, span in tokens if token == unknown and side is not None)
-    return [word for word in dict.fromkeys(words) if any(map(str.isalnum, word))]
+    tokens = [each for each in zip(encoding.ids, encoding.sequence_ids, encoding.offsets) if each[1] is not None]
+    found = list(dict.fromkeys(parts[side][slice(*span)] for token, side, span in tokens if token == unknown))
+    words = [word for word in found if any(map(str.isalnum, word))]
+    return words or (found if all(token == unknown for token, *_ in tokens) else [])
 
 
 @dataclass

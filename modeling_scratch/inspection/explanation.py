@@ -122,8 +122,7 @@ def explain_text(subject: Subject) -> TextExplanation:
     recording = record(subject.model, **subject.batch())
     target = target_of(subject, recording.output)
     if target is None:
-        name = type(subject.model).__name__
-        subject.notes.append(f"{name} has no single answer: no attributions")
+        subject.notes.append("the model has no single answer for a text: no attributions")
     if not subject.tokenizer.is_fast:
         subject.notes.append("the tokenizer is a slow one, which tells neither its steps nor positions in the text")
     writes = subject.task == GENERATION

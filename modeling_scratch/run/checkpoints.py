@@ -157,10 +157,11 @@ def saving(folder: Path) -> Iterator[None]:
     except (OSError, SafetensorError, RuntimeError) as error:
         shutil.rmtree(folder, ignore_errors=True)
         free = shutil.disk_usage(folder.parent).free
-        raise DataError(
-            f"{folder} could not be saved: {one_line(error)}; {free / 1e6:,.0f} MB are free. Earlier "
-            "checkpoints are unchanged: free disk space, then resume with --resume_from_checkpoint last"
-        ) from error
+        remedy = "start the run again, with --overwrite"
+        if any(map(is_sealed, checkpoints_in(folder.parent))):
+            remedy = "resume with --resume_from_checkpoint last: earlier checkpoints are unchanged"
+        fault = f"{one_line(error)}; {free / 1e6:,.0f} MB are free"
+        raise DataError(f"{folder} could not be saved: {fault}; free disk space, then {remedy}") from error
 
 
 def delete_unsealed(folder: Path) -> None:

@@ -281,7 +281,12 @@ class RunTrainer(CapturedTrainer):
             self.state.best_model_checkpoint = None  # the report reads it
             lost = f"the best checkpoint, {best}, cannot be loaded: {fault}; keeping the last weights"
             print(f"WARNING: {lost}", file=sys.stderr)
-        return super()._finalize_training(trial, *args)
+        # With 1, Trainer would delete the last checkpoint here, from which a longer run goes on.
+        limit, self.args.save_total_limit = self.args.save_total_limit, None
+        try:
+            return super()._finalize_training(trial, *args)
+        finally:
+            self.args.save_total_limit = limit
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         """Save into an empty folder. Trainer would push and delete older checkpoints before it is sealed."""

@@ -82,7 +82,7 @@ def test_the_text_column_of_a_data_set_is_found_as_that_of_a_table(tmp_path: Pat
     [
         ("empty.txt", b"", "only empty text"),
         ("invisible.txt", " \n\u200b\u200d\n".encode(), "only empty text"),
-        ("latin.txt", b"caf\xe9", "line 1, character 3: not valid UTF-8"),
+        ("latin.txt", b"caf\xe9", "line 1, character 4: not valid UTF-8"),
         ("tiny.txt", b"x", "too little"),
         ("a.csv", b"text\nx\ny\n", "no column 'body'; available columns: 'text'"),
         ("a.docx", b"", "unknown format"),

@@ -75,7 +75,7 @@ def test_unpacked_imdb_is_read_in_one_order_everywhere(tmp_path: Path) -> None:
     assert sorted([*data.splits["train"]["text"], *data.splits["validation"]["text"]]) == sorted(texts["train"])
     assert sum(load(tmp_path / "train", validation_fraction=0.2).splits.num_rows.values()) == 6  # without splits
     (tmp_path / "train" / "pos" / "1_7.txt").write_bytes(b"caf\xe9")
-    with fault(str(tmp_path / "train" / "pos" / "1_7.txt"), "character 3", "--encoding cp1252"):
+    with fault(str(tmp_path / "train" / "pos" / "1_7.txt"), "character 4", "--encoding cp1252"):
         load(tmp_path)
 
 

@@ -87,7 +87,7 @@ FAULTS: dict[str, tuple[dict[str, str], list[str], dict[str, str]]] = {
         {},
     ),
     "contains no pairs": ({"a.en": "", "a.de": ""}, AB, {}),
-    "a.en, line 2, character 0: not valid UTF-8": ({"a.en": "fine\n\xff\xfe\n", "a.de": "y\n" * 2}, AB, {}),
+    "a.en, line 2, character 1: not valid UTF-8": ({"a.en": "fine\n\xff\xfe\n", "a.de": "y\n" * 2}, AB, {}),
     "no pair has text on both sides": ({"a.en": "x\n", "a.de": " \n"}, AB, {}),
 }
 

@@ -290,7 +290,7 @@ def test_arguments_that_cannot_work(folder, source, tmp_path, monkeypatch, capfd
     ):
         refused(capfd, predict.main, arguments, *pieces)
     to_stdin(monkeypatch, "fine\nschön\n".encode("latin-1"))
-    refused(capfd, predict.main, model, "line 2, character 3", "not valid UTF-8")
+    refused(capfd, predict.main, model, "line 2, character 4", "not valid UTF-8")
     monkeypatch.setattr(sys, "stdin", None)  # as `<&-` starts a program
     refused(capfd, predict.main, model, "--input -: standard input is closed")
     assert names(tmp_path) == ["in.csv", "run"]
@@ -303,7 +303,7 @@ def test_an_existing_output_stays_until_the_last_answer(folder, tmp_path, monkey
     output.write_text("precious")
     arguments = ["--model", folder, "--input", source, "--output", output]
     refused(capfd, predict.main, arguments, "out.jsonl", "--overwrite")
-    refused(capfd, predict.main, [*arguments, "--overwrite"], "line 6, character 0")
+    refused(capfd, predict.main, [*arguments, "--overwrite"], "line 6, character 1")
     assert (output.read_text(), names(tmp_path)) == ("precious", ["in.txt", "out.jsonl"])
     source.write_bytes(b"fine\n")
     assert len(predicted(folder, source, output, "--overwrite")) == 1
