@@ -814,7 +814,7 @@ NATIVE: dict[str, dict[str, Any]] = {
     "BloomForCausalLM": {},
     "FalconForCausalLM": {},
     "OPTForCausalLM": {"word_embed_proj_dim": 16, "ffn_dim": 24},
-    "MambaForCausalLM": {"state_size": 4, "intermediate_size": 32},
+    "MambaForCausalLM": {"state_size": 4, "intermediate_size": 32, "num_attention_heads": 0},
     "BartForConditionalGeneration": {
         "encoder_ffn_dim": 24, "decoder_layers": 2, "decoder_ffn_dim": 24, "decoder_attention_heads": 4,
         "decoder_start_token_id": 2, "forced_eos_token_id": None,
