@@ -55,8 +55,8 @@ def label_key(label: Any) -> Any:
         return label
     if label.isascii():
         return " ".join(label.split())
-    composed = unicodedata.normalize("NFC", label)
-    return " ".join("".join(each for each in composed if each in JOINERS or not _is_invisible(each)).split())
+    visible = "".join(each for each in label if each in JOINERS or not _is_invisible(each))
+    return " ".join(unicodedata.normalize("NFC", visible).split())
 
 
 def normalised(text: str) -> str:

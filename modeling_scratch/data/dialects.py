@@ -9,7 +9,7 @@ from contextlib import suppress
 from itertools import chain, islice, tee
 from typing import Any
 
-from .text_files import MAX_FIELD_CHARACTERS, words_in
+from .text_files import MAX_FIELD_CHARACTERS, count_words
 
 DELIMITERS = (",", ";", "\t", "|")
 UNQUOTED = ("\t", "|")  # which texts hardly contain, so that quotes may belong to the texts
@@ -88,5 +88,5 @@ def is_a_row(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     columns = [*zip(header, zip(*(row for row in rows if len(row) == len(header) and [*row] != [*header])))]
     recur = any(name in values for name, values in columns if name)
     is_number = any(all(map(NUMBER.fullmatch, (name, *filter(None, values)))) for name, values in columns)
-    words = max((words_in(name) for name, values in columns if name not in values), default=0)
+    words = max((count_words(name) for name, values in columns if name not in values), default=0)
     return (words >= 2 and recur) or (words >= 3 and is_number)

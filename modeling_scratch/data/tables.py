@@ -28,12 +28,12 @@ from .text_files import (
     allowed_bytes,
     check_readable,
     check_size,
+    count_words,
     decoded_lines,
     format_of,
     intact,
     unknown_format,
     unreadable,
-    words_in,
 )
 
 Values = Mapping[str, Any]  # of a row, by the names of the columns
@@ -151,8 +151,9 @@ class Table:
             return []
         if not self.has_header:
             return ["no header: the first line is read as a row; if it is none, set --header_row 1"]
-        sample = [row.values for row in islice(self.rows(), SAMPLE_RECORDS)]
-        values = [name for name in found if words_in(name) != 1 or any(row[name] == name for row in sample)]
+        names = list(found)
+        sample = [row.values for row in islice(self.rows(), SAMPLE_RECORDS)] if names else []
+        values = [name for name in names if count_words(name) != 1 or any(row[name] == name for row in sample)]
         return [f"{name!r} is read as the name of a column; if it is a row, set --no_header" for name in values]
 
 

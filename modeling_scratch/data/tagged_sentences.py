@@ -355,5 +355,6 @@ def _mark_entities(train: Sequence[Sentence]) -> bool:
     if len(counts) > MAX_CLASSES:
         what = f"{len(counts):,} different labels, such as {first!r}: probably the wrong column"
         raise DataError(f"the words of the train split have {what}; choose it with --label_column")
-    entities = sum(number for label, number in counts.items() if _ENTITY.fullmatch(label))
-    return entities > 0 and entities + counts[OUTSIDE] >= MOST * counts.total()
+    entities = {label for label in counts if _ENTITY.fullmatch(label)}
+    has_begin = any(label[0] not in "ELM" for label in entities)  # none ends without: E-MAIL is a class
+    return has_begin and sum(counts[label] for label in {OUTSIDE, *entities}) >= MOST * counts.total()

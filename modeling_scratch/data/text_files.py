@@ -30,9 +30,10 @@ OTHER_BYTES = {
     b"PAR1": "a Parquet file", b"PK\x03\x04": "a workbook or a zip archive", b"\x1f\x8b": "a gzip archive",
     b"%PDF": "a PDF document", b"\x89PNG": "a picture", b"\xff\xd8\xff": "a picture", b"GIF8": "a picture",
     b"\xd0\xcf\x11\xe0": "a file of old Office versions", b"ARROW1": "a Feather file", b"BZh": "a bzip2 archive",
-    b"\xfd7zXZ": "an xz archive", b"SQLite format 3": "a database", b"<!DOCTYPE": "a web page", b"<html": "a web page",
+    b"\xfd7zXZ": "an xz archive", b"SQLite format 3": "a database",
     b"version https://git-lfs": "a pointer of Git LFS to a file that was not downloaded",
 }  # fmt: skip
+WEB_PAGE = b"<!DOCTYPE", b"<html"  # which may be a text, and is no table
 WITHOUT_BLANKS = re.compile(  # Thai, Lao, Burmese, Khmer, Kana and Han
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
 )
@@ -49,7 +50,7 @@ def format_of(path: Path) -> str:
     return OTHER_NAMES.get(suffix, suffix)
 
 
-def words_in(text: str) -> int:
+def count_words(text: str) -> int:
     """Return the number of words, of two letters each in scripts that write no blanks between words."""
     return max(len(text.split()), len(WITHOUT_BLANKS.findall(text)) // 2)
 
@@ -121,6 +122,8 @@ def decoded_lines(path: Path, encoding: str | None, newline: str | None, **optio
     """Yield the lines of a file as `text_lines` does. Raises `DataError` for too many bytes, too."""
     size = 0
     with open_bytes(path) as handle:
+        if format_of(path) != ".txt" and handle.peek(2).startswith(WEB_PAGE):  # type: ignore[attr-defined]
+            raise DataError(f"{path}: the bytes are those of a web page; download the file itself")
         for line in text_lines(handle, str(path), encoding, newline, **options):
             size += len(line)
             if size > FREE_BYTES:

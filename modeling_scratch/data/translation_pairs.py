@@ -15,7 +15,7 @@ from .columns import parse_text
 from .held_out import Division, left_out, overlaps
 from .splits import SPLIT_NAMES, FileSource, Source, SplitArguments, files_of, open_splits
 from .tables import FOUND, HEADED, READERS, Row, TableArguments, TableForm, Values, select
-from .text_files import format_of, words_in
+from .text_files import count_words, format_of
 
 USUAL_NAMES = ("source", "target")
 NESTED = "translation"  # the Hub's parallel corpora store {"en": ..., "de": ...} in this column
@@ -155,7 +155,9 @@ def _with_first_pair(source: Source | LinePairs, notes: list[str]) -> Source | L
     if not isinstance(source, FileSource) or format_of(source.paths[0]) not in HEADED or source.form.says_header:
         return source
     names = list(next(iter(source.rows())).values)
-    are_texts = any(map(END.search, names)) or all(words_in(name) > 1 for name in names)
+    words = [count_words(name) for name in names]
+    are_words = min(words) > 1 and (max(words) > 2 or any(" " in name for name in names))  # as names in Chinese are not
+    are_texts = any(map(END.search, names)) or are_words
     if len(names) != 2 or not are_texts:
         return source
     read = f"the first line is read as a pair, {names[0]!r} and {names[1]!r}"

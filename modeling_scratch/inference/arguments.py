@@ -9,8 +9,8 @@ from typing import Literal
 
 from ..bridges.model_sources import ALLOW_SPECIAL_TOKENS
 from ..data.columns import find_text_columns
-from ..data.tables import READERS, TableArguments, open_table
-from ..data.text_files import format_of, unknown_format
+from ..data.tables import READERS, TableArguments, is_review_folder, open_table
+from ..data.text_files import CONLL, format_of, unknown_format
 from ..data.text_pairs import TEXT_COLUMN_HELP, TEXT_FIELDS, TextColumns, as_recorded, column_names, trained_columns
 from ..utils.errors import DataError
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs, check_output
@@ -137,4 +137,5 @@ class PredictArguments(TableArguments, InputAndOutput):
 
     @property
     def is_table(self) -> bool:
-        return format_of(Path(self.input)) in READERS
+        """Whether rows have columns: those of CoNLL, too, and the text and the label of files in folders."""
+        return format_of(Path(self.input)) in (*READERS, *CONLL) or is_review_folder(Path(self.input))

@@ -18,6 +18,7 @@ from ..utils.files import write_json
 from ..utils.markdown import table
 from .layout import TRIALS
 
+NONE_COMPLETED = "No trials are completed yet."  # Optuna's error, which has no type of its own
 TRIED = ("learning_rate", "per_device_train_batch_size", "num_train_epochs")
 REFUSED = "resume_from_checkpoint", "push_to_hub", "load_best_model_at_end", "early_stopping_patience", "class_weights"
 
@@ -80,10 +81,10 @@ def search(trainer: Trainer, arguments: Any, metric: str) -> str:
     try:
         trainer.hyperparameter_search(partial(suggest, arguments), scored, arguments.search_trials, **settings)
     except ValueError as error:
-        if rows or isinstance(error, DataError):
+        if str(error) != NONE_COMPLETED:
             raise
         fault = f"all trials have diverged: lower --learning_rate {arguments.learning_rate:g}, which they vary"
-        raise DataError(fault) from error  # Optuna has no best trial
+        raise DataError(fault) from error
     shown = table(list(rows[0]), [[f"{value:.4g}" for value in row.values()] for row in rows])
     return (
         f"\n{len(rows)} of {counted(arguments.search_trials, 'trial')} have not diverged; on validation:\n\n{shown}\n\n"

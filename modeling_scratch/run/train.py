@@ -9,7 +9,7 @@ from typing import Any
 
 from transformers import DataCollatorWithPadding, set_seed
 
-from ..data.seen_words import save_words
+from ..data.seen_words import save_seen_words
 from ..data.text_pairs import parts_of
 from ..report.report_files import evaluated_split, predict_split, write_report
 from ..tasks import named
@@ -75,7 +75,7 @@ def carry_out(
         predicted = predict_split(trainer, training.encoded[split].rows, split)
     if run.is_main:
         if task.answering and is_of_bytes(run.options):
-            save_words(run.folder, data.texts("train"))
+            save_seen_words(run.folder, data.texts("train"))
         with told("writing the report"):
             report = task.report(training, trainer, split, predicted)
             write_report(trainer, report, report.curve or task.curve)

@@ -25,7 +25,7 @@ RETIRED = {
     "--sparse_embeddings": "use --learning_rate, or --layer_decay when a checkpoint is fine-tuned",
     "--ngram_vocab_size": "use --tokenizer_kind and --vocab_size",
     "ngram_vocab_size": "use --tokenizer_kind and --vocab_size",
-    "--plot": "use --json, and draw its lines with `modeling-scratch figures speed-history --history`",
+    "--plot": "append the line of --json to a history, and draw it with `modeling-scratch figures speed-history`",
     "--denoising": INFILLING,
     "--denoising span_corruption": INFILLING,
     "--objective context": "use --objective mlm",

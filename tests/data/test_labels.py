@@ -200,6 +200,7 @@ ALIKE = {
     "a byte order mark": ("pos", "\ufeffpos"),
     "a soft hyphen": ("pos", "po\u00ads"),
     "Unicode normalisation": ("caf\u00e9", "cafe\u0301"),
+    "a soft hyphen before an accent": ("caf\u00e9", "cafe\u00ad\u0301"),
 }
 
 

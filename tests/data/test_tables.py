@@ -127,6 +127,9 @@ def test_the_delimiter_is_found_and_said_and_can_be_set(tmp_path: Path, delimite
     for form, notes in ((TableForm(), (note,) * (delimiter != ",")), (TableForm(option), ())):
         assert texts_of(path, form) == TEXTS
         assert open_table(path, form).notes == notes
+    write_text(path, f"{path.read_text('utf-8')}{delimiter.join('abc')}\n")
+    with fault("3 fields, but the header has 2", *[note] * (delimiter != ",")):
+        load(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_columns_are_chosen_by_index_and_what_is_read_as_classes_is_told(tmp_pat
         assert data.label_names == ["ADP", "DET", "PUNCT", "X"]
     numbered = [f"{number} {word} {label}" for number, (word, label) in enumerate(zip(WORDS, LABELS), 1)]
     assert read(tmp_path / "numbered.conll", "\n".join(numbered)).splits["test"][0].words == tuple(WORDS)
-    for labels in (["PER", "PER", *"OOOO"], ["b-PER", *"oooLo"], list("122300")):
+    for labels in (["PER", "PER", *"OOOO"], ["b-PER", *"oooLo"], ["E-MAIL", "NAME", *"OOOO"], list("122300")):
         told = read(tmp_path / "a.txt", conll(WORDS, labels)).describe()
         assert "classes of words (of entities: O, and B- or I-" in told
 

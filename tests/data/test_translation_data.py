@@ -134,6 +134,8 @@ def test_a_table_without_a_header_keeps_its_first_pair(tmp_path: Path, name: str
     assert "no header" in data.describe()
     for options in ({"header_row": 1}, {"source_column": first[0], "target_column": first[1]}):
         assert sorted(chain.from_iterable(load(data_dir=str(tmp_path), **options).splits.values())) == sorted(PAIRS)
+    (tmp_path / name).write_text("\n".join(map(separator.join, [names := ("中文句子", "英文句子"), *PAIRS])))
+    assert load(data_dir=str(tmp_path)).columns == names
 
 
 def test_tables_and_lines_are_read_as_the_options_say(tmp_path: Path) -> None:

@@ -69,14 +69,18 @@ def test_equals_the_pipeline_one_by_one_in_the_order_of_the_input(folder, source
     assert all(str(answer["score"]) == str(numpy.float32(answer["score"])) for answer in answers)  # no further digits
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".txt", "-"])
+@pytest.mark.parametrize("suffix", [".csv", ".txt", "-", "/"])
 def test_every_kind_of_input(folder, tmp_path, monkeypatch, capfd, suffix):
-    texts = [text_of(4), " ", text_of(1), 'not "closed', text_of(9), ""]
+    texts = [f"<html> {text_of(4)}", " ", text_of(1), 'not "closed', text_of(9), ""]
     source = "-" if suffix == "-" else tmp_path / f"in{suffix}"
     if suffix == ".txt":
         source.write_text("\ufeff" + "\n".join(texts[:-1]) + "\r\n\n", "utf-8")
     elif suffix == "-":
         to_stdin(monkeypatch, "\n".join([*texts, ""]).encode())
+    elif suffix == "/":
+        for number, text in enumerate(texts):  # in files, those of a label in a folder
+            (source / "ab"[number > 3]).mkdir(parents=True, exist_ok=True)
+            (source / "ab"[number > 3] / f"{number}.txt").write_text(text)
     else:
         write(source, {"text": texts, "label": [0, 1, 0, 1, 0, 1]})
     answers = predicted(folder, source, tmp_path / "out.jsonl", "--with_text")

@@ -18,6 +18,7 @@ from tokenizers import Tokenizer, models, normalizers
 from toy_names import sentences, write_conll
 from transformers import AutoConfig, AutoModelForTokenClassification, AutoTokenizer, PreTrainedTokenizerFast, pipeline
 
+from modeling_scratch.data.seen_words import read_seen_words
 from modeling_scratch.data.tagged_sentences import Sentence, TaggedData
 from modeling_scratch.tasks.card import first_line
 from modeling_scratch.tasks.tag import FrequentLabels, encode_sentences, evaluate_tagging
@@ -103,6 +104,9 @@ def test_predict_writes_the_entities_that_the_pipeline_finds(run: Path, tmp_path
             assert all(text[one["start"] : one["end"]] == one["text"] for one in mine)
         assert rows[21].get("unknown_words") == (["Zork"] if suffix == ".jsonl" else None)
         assert "words that the model has not seen (Zork): 1" in capfd.readouterr().err
+    [checkpoint] = run.glob("checkpoint-*")
+    assert read_seen_words(str(checkpoint)) == read_seen_words(str(run)) > {"porto"}
+    assert not read_seen_words(str(run / "another model"))
 
 
 def test_predict_reads_the_files_that_a_tagger_is_trained_on(run: Path, tmp_path: Path) -> None:
@@ -115,9 +119,10 @@ def test_predict_reads_the_files_that_a_tagger_is_trained_on(run: Path, tmp_path
     write(tmp_path / "text.jsonl", {"id": range(8), "text": [" ".join(each) for each in words]})
     tokens, texts, conll = (
         predicted(run, tmp_path / name, tmp_path / f"of-{name}.jsonl", "--with_text", *options)
-        for name, options in (("tokens.jsonl", kept), ("text.jsonl", kept), ("in.conll", ()))
+        for name, options in (("tokens.jsonl", kept), ("text.jsonl", kept), ("in.conll", ("--keep_columns", "0")))
     )
     assert tokens == texts
+    assert [row.pop("0") for row in conll] == words
     assert conll == [{name: value for name, value in row.items() if name != "id"} for row in texts]
 
 

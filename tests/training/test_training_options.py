@@ -246,7 +246,7 @@ def test_search_keeps_scores_and_no_weights(searched: Path, reviews: Path, tmp_p
     """And the best arguments give the score that it saw."""
     found = json.loads((searched / "search.json").read_text())
     rows = found["trials"]
-    assert [row["accuracy"] for row in rows] == sorted((row["accuracy"] for row in rows), reverse=True)
+    assert rows == sorted(rows, key=lambda row: (-row["accuracy"], row["loss"]))
     for row in rows:
         assert 2e-3 <= row["learning_rate"] <= 2e-1
         assert row["per_device_train_batch_size"] in (8, 16, 32)
@@ -273,6 +273,17 @@ def trained(folder: Path, model: PreTrainedModel, rows: Any, *callbacks: Any, **
 
 def rows_of(count: int) -> list[dict[str, Any]]:
     return [{"input_ids": [5 + n % 8, 6, 7], "attention_mask": [1, 1, 1], "label": n % 2} for n in range(count)]
+
+
+def test_bfloat16_learns_as_float32_does_and_keeps_its_weights(tmp_path: Path) -> None:
+    losses = []
+    for bf16 in (False, True):
+        torch.manual_seed(0)
+        options = {"bf16": bf16, "learning_rate": 1e-2, "per_device_train_batch_size": 4, "max_steps": 12}
+        losses.append(trained(tmp_path, model := encoder(), rows_of(48), **options).training_loss)
+        assert {weight.dtype for weight in model.parameters()} == {torch.float32}
+    assert losses[0] == pytest.approx(losses[1], rel=0.01)
+    assert losses[0] != losses[1]
 
 
 def test_accumulated_batches_of_a_native_class_are_one_batch(tmp_path: Path) -> None:
