@@ -37,6 +37,7 @@ SITE ?= build/site
 CLASSIFIER ?= $(RUN)
 TRANSLATOR ?= runs/live/translator
 WRITER ?= runs/live/writer
+TRAINED = $(RUN) runs/live/translator runs/live/writer
 
 # The architecture, which a saved folder ships; its lines are shorter than those of the rest.
 NOT_BOOK = __init__ presets verify
@@ -51,13 +52,15 @@ train: $(VENV)/.train-installed
 course: $(VENV)/.train-installed
 	$(VENV)/bin/python scripts/lesson.py --teacher --slides $(ARGS)
 
-site: $(VENV)/.docs-installed $(foreach model,$(CLASSIFIER) $(TRANSLATOR) $(WRITER),$(model)/config.json)
+site: $(VENV)/.docs-installed $(VENV)/.train-installed $(addsuffix /config.json,$(filter $(TRAINED),$(CLASSIFIER) $(TRANSLATOR) $(WRITER)))
 	$(VENV)/bin/python -m sphinx -q -W --keep-going -b html docs "$(SITE)/docs"
 	$(VENV)/bin/python scripts/maintenance/build_site.py "$(SITE)" \
 		--classifier "$(CLASSIFIER)" --translator "$(TRANSLATOR)" --writer "$(WRITER)"
 	@echo "open $(SITE)/index.html"
 
-# Models are trained where they are missing, and never again: what they are made of stands behind a |.
+# Models are trained where they are missing, and never again: what they are made of stands behind a |. PRECIOUS is what
+# make would delete when it is interrupted.
+.PRECIOUS: $(TRAINED:%=%/config.json)
 $(RUN)/config.json: | $(VENV)/.train-installed
 	$(TRAIN)
 

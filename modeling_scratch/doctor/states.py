@@ -81,7 +81,9 @@ class ExpectedDraws(TorchDispatchMode):
             return drawn.copy_(probability if isinstance(probability, Tensor) else torch.full_like(drawn, probability))
         if name in ("uniform_", "rand"):
             return drawn.fill_(sum(args[1:3]) / 2 if name == "uniform_" and len(args) > 2 else 0.5)
-        return drawn.zero_() if name in ("normal_", "randn") else drawn
+        if name in ("normal_", "randn"):
+            return drawn.fill_(args[1] if name == "normal_" and len(args) > 1 else 0.0)
+        return drawn
 
 
 def without_dropout(model: PreTrainedModel) -> PreTrainedModel:
@@ -289,9 +291,7 @@ def one_graph(subject: Subject) -> None:
     finally:
         torch.compiler.reset()
     subject.same("Compiled", found, batch)
-    if subject.reads("use_cache"):
-        model.config.use_cache = False
-    given = {**batch, "return_dict": True}
+    given = {**batch, "return_dict": True, **({"use_cache": False} if subject.reads("use_cache") else {})}
     with tried("torch.export"), torch.no_grad():
         found = values(torch.export.export(model, (), given, strict=False).module()(**given))
     subject.same("Exported", found, batch)

@@ -762,6 +762,10 @@ def dropped_in_training(module: Any, output: Tensor) -> Tensor:
     return F.dropout(output, 0.3, module.training)
 
 
+def noisy_in_training(module: Any, output: Tensor) -> Tensor:
+    return output * torch.empty_like(output).normal_(1.0, 0.3) if module.training else output
+
+
 def path_dropped(module: Any, output: Tensor) -> Tensor:
     """Stochastic depth, as the library's models of images have it."""
     kept = 1 - module.drop_prob
@@ -787,6 +791,7 @@ MEANT = (
     Toy(changed("RefusesStatic", Llama, refuses_static_caches, _can_compile_fullgraph=False), ""),
     Toy(hooked("DropsByFunction", ModernBert, dropped_in_training), ""),
     Toy(hooked("DropsPaths", ModernBert, path_dropped, start_drop_path), ""),
+    Toy(hooked("DropsByNoise", ModernBert, noisy_in_training), ""),
 )
 # A class of another name than those of the library is unknown to Trainer, until it is added here.
 MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.update(
@@ -809,7 +814,7 @@ NATIVE: dict[str, dict[str, Any]] = {
     "BloomForCausalLM": {},
     "FalconForCausalLM": {},
     "OPTForCausalLM": {"word_embed_proj_dim": 16, "ffn_dim": 24},
-    "MambaForCausalLM": {"state_size": 4, "intermediate_size": 32},
+    "MambaForCausalLM": {"state_size": 4, "intermediate_size": 32, "num_attention_heads": 0},
     "BartForConditionalGeneration": {
         "encoder_ffn_dim": 24, "decoder_layers": 2, "decoder_ffn_dim": 24, "decoder_attention_heads": 4,
         "decoder_start_token_id": 2, "forced_eos_token_id": None,

@@ -174,7 +174,7 @@ def test_classification_losses(name: str, told: bool) -> None:
     assert model.config.problem_type == problem_type
 
 
-@pytest.mark.parametrize("dtype", [torch.int32, torch.uint8], ids=str)
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int8, torch.uint8], ids=str)
 @parametrize_cases(HEADS)
 def test_labels_of_any_whole_number_count_the_same(case: Case, dtype: torch.dtype) -> None:
     """NumPy on Windows and Arrow make them of 32 bits."""

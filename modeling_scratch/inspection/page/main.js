@@ -2,7 +2,7 @@
 // Opens the page: unpacks, computes the pass, compares it with PyTorch's, and puts the parts one under another.
 
 const PARTS = [partTokens, partPass, partAttention, partLens, partAnswer, partWords, partChange];
-const TOLERANCE = 1e-4; // of the largest logit, or of 1: float32 rounds a number by a share of its size
+const TOLERANCE = 1e-5; // of the largest logit, or of 10: float32 rounds a number by a share of its size
 
 async function unzipped(id) {
   return JSON.parse(new TextDecoder().decode(await gunzip(document.getElementById(id).textContent)));
@@ -31,7 +31,7 @@ function logitsDifference() {
 }
 
 const boundOfLogits = () =>
-  TOLERANCE * (recordedLogits()?.data ?? []).reduce((most, logit) => Math.max(most, Math.abs(logit)), 1);
+  TOLERANCE * (recordedLogits()?.data ?? []).reduce((most, logit) => Math.max(most, Math.abs(logit)), 10);
 
 /** Whether the page computes what PyTorch recorded (null: it computes nothing to compare), and that in a sentence. */
 function checked() {
