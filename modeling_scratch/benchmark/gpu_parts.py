@@ -197,7 +197,7 @@ def _run(name: str, session: Session, limit: float) -> None:
         session.keep(name, "stopped", {"at its limit of": f"{limit:.0f} s"})
     elif child.exitcode:
         session.keep(name, "failed", {"error": f"its process ended with exit code {child.exitcode}"})
-    else:
+    elif "failed" not in session.done(name):
         tell(f"{name}: ended after {time.monotonic() - start:.0f} s")
 
 

@@ -48,12 +48,12 @@ def to_stdin(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
 
 
 def test_unknown_words_are_named_the_most_frequent_first(folder, tmp_path, capfd):
-    source = write(tmp_path / "in.csv", {"text": [text_of(4), "quokka ☃ numbat", f"{text_of(4)} numbat"]})
+    source = write(tmp_path / "in.csv", {"text": [text_of(4), "quokka ☃ numbat", f"{text_of(4)} numbat", "☃"]})
     rows = predicted(folder, source, tmp_path / "out.jsonl")
-    assert [row.get("unknown_words") for row in rows] == [None, ["quokka", "numbat"], ["numbat"]]
+    assert [row.get("unknown_words") for row in rows] == [None, ["quokka", "numbat"], ["numbat"], ["☃"]]
     told = capfd.readouterr().err
-    assert "words that the model has not seen (numbat, quokka): 2" in told
-    assert f"saved 3 rows to {tmp_path}/out.jsonl" in told
+    assert "words that the model has not seen (numbat, quokka, ☃): 3" in told
+    assert f"saved 4 rows to {tmp_path}/out.jsonl" in told
 
 
 def test_equals_the_pipeline_one_by_one_in_the_order_of_the_input(folder, source, tmp_path, monkeypatch, capfd):
