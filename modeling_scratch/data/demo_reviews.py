@@ -14,7 +14,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Collection
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain, cycle, islice
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -180,6 +180,7 @@ def generate(
     return reviews
 
 
+@lru_cache(maxsize=1)  # each run of a lab reads the same, and generating takes longer than a short training
 def demo_splits(
     train_size: int = TRAIN_SIZE,
     validation_size: int = 1_000,
