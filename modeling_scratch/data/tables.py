@@ -37,7 +37,7 @@ from .text_files import (
 )
 
 Values = Mapping[str, Any]  # of a row, by the names of the columns
-Numbered = Iterator[tuple[int, dict[str, Any]]]
+Numbered = Iterator[tuple[int, str, dict[str, Any]]]  # the number of each row, its place in the file, its values
 Records = Iterator[tuple[int, list[str]]]  # the line of each in its file, and its fields
 
 HEADED = (".csv", ".tsv", ".xlsx")  # whose first line names the columns
@@ -131,9 +131,9 @@ class Table:
         number, path = 0, self.path
         read = _read_review_folder if is_review_folder(path) else READERS[format_of(path)]
         try:
-            for number, values in read(self, columns):
-                chosen = select(values, columns, f"{path}, row {number}") if columns else values
-                yield Row(number, chosen, f"{path.name}, row {number}")
+            for number, place, values in read(self, columns):
+                chosen = select(values, columns, f"{path}, {place}") if columns else values
+                yield Row(number, chosen, f"{path.name}, {place}")
         except OSError as error:
             raise unreadable(path, error) from error
         if number == 0:
@@ -273,13 +273,14 @@ def _read_records(table: Table, columns: Sequence[str] | None) -> Numbered:
         header, records = unnamed, chain([first], records)
     _refuse_duplicates(header, table.path)
     for number, (line, fields) in enumerate(records, 1):
+        place = f"row {number}" if line - number in (0, 1) else f"row {number} (line {line})"
         if len(fields) != len(header):
             found = f"{counted(len(fields), 'field')}, but the header has {len(header)}"
             advice = "quote a field with a delimiter or a line break, or set --delimiter or --header_row"
             if format_of(table.path) == ".xlsx":
                 advice = "name the line of the header by --header_row"
             raise DataError(f"{table.path}, row {number} (line {line}): {found}; {advice}")
-        yield number, dict(zip(header, fields))
+        yield number, place, dict(zip(header, fields))
 
 
 def _sheet_records(table: Table, most: int | None) -> Records:
@@ -363,7 +364,11 @@ def _read_json(table: Table, wanted: Sequence[str] | None) -> Numbered:
             document = [{name: column[index] for name, column in document.items()} for index in indices]
         else:
             document = [document]
-    return ((number, values) for number, (_, values) in enumerate(objects(document, str(path)), 1))
+    return _numbered(values for _, values in objects(document, str(path)))
+
+
+def _numbered(rows: Iterable[dict[str, Any]]) -> Numbered:
+    return ((number, f"row {number}", values) for number, values in enumerate(rows, 1))
 
 
 def objects(values: Any, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -380,7 +385,7 @@ def objects(values: Any, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
 def _read_json_lines(table: Table, columns: Sequence[str] | None) -> Numbered:
     for number, line in enumerate(table.form.lines(table.path), 1):
         if line.strip():
-            yield number, json_object(line, f"{table.path}, line {number}")
+            yield number, f"row {number}", json_object(line, f"{table.path}, line {number}")
 
 
 def json_object(line: str, where: str) -> dict[str, Any]:
@@ -423,15 +428,14 @@ def _read_parquet(table: Table, columns: Sequence[str] | None) -> Numbered:
         groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
         check_size(path, sum(group.total_byte_size for group in groups))
         batches = file.iter_batches(1_000, columns=columns)
-        yield from enumerate(chain.from_iterable(batch.to_pylist() for batch in batches), 1)
+        yield from _numbered(chain.from_iterable(batch.to_pylist() for batch in batches))
 
 
 def _read_review_folder(table: Table, columns: Sequence[str] | None) -> Numbered:
     """`text` is a file's content and `label` its folder's name. File names are sorted for a reproducible order."""
     files = [file for folder in _label_folders(table.path) for file in sorted(folder.glob("*.txt"))]
     refuse_links_out(table.path, files)
-    for row, file in enumerate(files, 1):
-        yield row, {"text": table.form.text(file), "label": file.parent.name}
+    yield from _numbered({"text": table.form.text(file), "label": file.parent.name} for file in files)
 
 
 def refuse_links_out(folder: Path, paths: Iterable[Path]) -> None:

@@ -38,7 +38,7 @@ BREAKS_FORMAT = {".csv": "\0", ".tsv": "\0\t\r\n", ".jsonl": "", ".parquet": ""}
 def rows_of(path: Path, form: TableForm | None = None) -> list[dict]:
     """The rows, which are numbered from 1 and say their file."""
     found = list(read_rows(path, None, *([form] if form else [])))
-    assert [(row.number, row.where) for row in found] == [
+    assert [(row.number, row.where.partition(" (line ")[0]) for row in found] == [
         (number, f"{path.name}, row {number}") for number in range(1, len(found) + 1)
     ]
     return [dict(row.values) for row in found]
@@ -237,6 +237,8 @@ def test_excel_is_read_as_the_csv_of_its_sheet_with_the_rows_of_pandas(tmp_path:
     ]
     assert rows_of(path) == rows_of(path, TableForm(sheet="moved")) == expected
     assert len(pd.read_excel(path)) == len(expected)
+    places = [row.where for row in read_rows(path, None, TableForm(sheet="moved"))]
+    assert places == [f"data.xlsx, row {row} (line {row + 2})" for row in range(1, 5)]  # as Excel numbers them
     assert "the first sheet, 'tickets', is read; its other sheets are 'moved' (--sheet)" in open_table(path).notes[0]
     with fault(str(path), "no sheet 'none'", "'tickets', 'moved'"):
         rows_of(path, TableForm(sheet="none"))
