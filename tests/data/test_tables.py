@@ -88,10 +88,13 @@ def test_what_pandas_writes_is_read(tmp_path: Path, name: str, options: dict) ->
     assert rows_of(tmp_path / name) == table.to_dict("records")
 
 
-@pytest.mark.parametrize(("name", "delimiter"), [("a.tsv", "\t"), ("a.csv", "\t"), ("a.csv", "|")])
-def test_quotes_may_be_literal_and_gaps_those_of_databases(tmp_path: Path, name: str, delimiter: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "delimiter", "further"),
+    [("a.tsv", "\t", []), ("a.tsv", "\t", ['"""']), ("a.csv", "\t", ['"""']), ("a.csv", "|", ['"""'])],
+)
+def test_quotes_may_be_literal_and_gaps_those_of_databases(tmp_path: Path, name, delimiter, further) -> None:
     """GLUE's files have unbalanced quotes, with whole rows between two of them."""
-    texts = ['"He said, well', "she said", 'they said"', '"all"', '"""', "\\N", "C:\\N"]
+    texts = ['"He said, well', "she said", 'they said"', '"all"', *further, "\\N", "C:\\N"]
     lines = [delimiter.join(row) for row in [("text", "label"), *((text, "a") for text in texts)]]
     path = write_text(tmp_path / name, "\n".join(lines))
     assert texts_of(path) == [text.removeprefix("\\N") for text in texts]
