@@ -59,6 +59,14 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
 }
 
 
+def test_a_checkpoint_is_sealed_with_all_that_is_in_it(saved: Path) -> None:
+    for checkpoint in checkpoints_in(saved):
+        sealed = json.loads((checkpoint / MANIFEST).read_text())["files"]
+        assert set(sealed) == {path.name for path in checkpoint.iterdir()} - {MANIFEST}
+        assert {"model.safetensors", "optimizer.pt", "rng_state.pth"} <= set(sealed)
+        assert "training_args.bin" not in sealed
+
+
 @pytest.mark.parametrize(("damage", "told"), DAMAGES.values(), ids=DAMAGES)
 def test_the_checkpoint_before_a_damaged_one_is_used(
     saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture, damage: Damage, told: str
