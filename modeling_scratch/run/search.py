@@ -59,6 +59,11 @@ def suggest(arguments: Any, trial: Any) -> dict[str, Any]:
     return values
 
 
+def rank(row: Mapping[str, Any], metric: str) -> tuple[float, float]:
+    """Order trials: the highest score first, of equal ones the lowest loss."""
+    return -row[metric], row["loss"]
+
+
 def search(trainer: Trainer, arguments: Any, metric: str) -> str:
     """Run the search; return its table and the best arguments. Each trial saves them to the run's folder.
 
@@ -72,7 +77,7 @@ def search(trainer: Trainer, arguments: Any, metric: str) -> str:
     def scored(scores: Mapping[str, float]) -> float:
         values = {name: getattr(trainer.args, name) for name in TRIED}
         rows.append({metric: scores[f"eval_{metric}"], "loss": scores["eval_loss"], **values})
-        rows.sort(key=lambda row: (-row[metric], row["loss"]))
+        rows.sort(key=partial(rank, metric=metric))
         write_json(Path(arguments.output_dir) / TRIALS, {"trials": rows, "best_arguments": options_of(rows[0])})
         return scores[f"eval_{metric}"]
 

@@ -5,6 +5,7 @@ import json
 import re
 import shlex
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ from modeling_scratch.run.defaults import ClassifierTrainingArguments
 from modeling_scratch.run.layout import AVERAGE
 from modeling_scratch.run.optimizers import depths
 from modeling_scratch.run.resuming import LengthGroups
+from modeling_scratch.run.search import rank
 from modeling_scratch.run.trainer import RunTrainer
 from modeling_scratch.utils.errors import DataError, DivergedError
 
@@ -257,6 +259,11 @@ def test_search_keeps_scores_and_no_weights(searched: Path, reviews: Path, tmp_p
     train(reviews, tmp_path / "best", f"--num_train_epochs 2 {found['best_arguments']}")
     scores = json.loads((tmp_path / "best" / "all_results.json").read_text())
     assert (scores["eval_accuracy"], scores["eval_loss"]) == (rows[0]["accuracy"], rows[0]["loss"])
+
+
+def test_the_best_trial_has_the_highest_score_and_of_equal_ones_the_lowest_loss() -> None:
+    rows = [{"f1": score, "loss": loss} for score, loss in ((0.5, 0.1), (0.9, 0.4), (0.9, 0.3))]
+    assert sorted(rows, key=partial(rank, metric="f1")) == rows[::-1]
 
 
 # Steps
