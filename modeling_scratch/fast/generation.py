@@ -37,29 +37,18 @@ def fast_generate(generate: Callable, *args: Any, **kwargs: Any) -> Any:
     """GenerationMixin.generate of a model, with a faster beam search, captured steps, and a faster head."""
     model: Any = generate.__self__  # type: ignore[attr-defined]
     given = args[1] if len(args) > 1 else kwargs.get("generation_config")
-
-    def setting(name: str) -> Any:
-        values = kwargs.get(name), getattr(given, name, None), getattr(model.generation_config, name)
-        return next((value for value in values if value is not None), None)
-
-    if model.device.type == "cuda" or (setting("num_beams") or 1) > 1:  # else, the library alone prepares a config
-        kwargs |= _own_way(model, given, args, kwargs)
-    # Compiled code would be compiled anew for each head that is put in place.
-    is_static = setting("cache_implementation") or setting("compile_config") or is_compiled(model)
-    with in_place([]) if is_static else quick_head(model.get_output_embeddings()):
-        return generate(*args, **kwargs)
-
-
-def _own_way(model: Any, given: GenerationConfig | None, args: tuple, kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Return the argument of `generate` for a way of ours, if one supports the call."""
     others = {name: value for name, value in kwargs.items() if name != "generation_config"}
     config, _ = model._prepare_generation_config(given, **others)
-    prompt = args[0] if args else kwargs.get("inputs", kwargs.get("input_ids"))
-    if not is_plain_call(model, config, args, kwargs):
-        return {}
-    if config.get_generation_mode() == GenerationMode.BEAM_SEARCH:
-        return {"custom_generate": beam_search}
-    return {"custom_generate": captured_decoding} if decodes_captured(model, config, prompt, kwargs) else {}
+    if is_plain_call(model, config, args, kwargs):
+        prompt = args[0] if args else kwargs.get("inputs", kwargs.get("input_ids"))
+        if config.get_generation_mode() == GenerationMode.BEAM_SEARCH:
+            kwargs["custom_generate"] = beam_search
+        elif decodes_captured(model, config, prompt, kwargs):
+            kwargs["custom_generate"] = captured_decoding
+    # Compiled code would be compiled anew for each head that is put in place.
+    is_static = config.cache_implementation or config.compile_config or is_compiled(model)
+    with in_place([]) if is_static else quick_head(model.get_output_embeddings()):
+        return generate(*args, **kwargs)
 
 
 def masks_for_generate(
