@@ -59,10 +59,11 @@ site: $(VENV)/.docs-installed $(VENV)/.train-installed $(addsuffix /config.json,
 	@echo "open $(SITE)/index.html"
 
 # Models are trained where they are missing, and never again: what they are made of stands behind a |. PRECIOUS is what
-# make would delete when it is interrupted.
+# make would delete when it is interrupted; the next call goes on at the last checkpoint.
+RESUME = $(if $(wildcard $(@D)/checkpoint-*),--resume_from_checkpoint last)
 .PRECIOUS: $(TRAINED:%=%/config.json)
 $(RUN)/config.json: | $(VENV)/.train-installed
-	$(TRAIN)
+	$(TRAIN) $(RESUME)
 
 runs/live/reviews.txt: | $(VENV)/.train-installed
 	$(VENV)/bin/python docs/examples/live_texts.py runs/live
@@ -71,12 +72,12 @@ runs/live/translator/config.json: | $(VENV)/.train-installed runs/live/reviews.t
 	$(VENV)/bin/python scripts/train_translation.py --train_file runs/live/train.en runs/live/train.de \
 		--test_file runs/live/test.en runs/live/test.de --tokenizer_kind words --num_train_epochs 8 \
 		--config_overrides hidden_size=64,num_hidden_layers=2,hidden_dropout=0.1 --num_beams 1 \
-		--output_dir runs/live/translator $(ARGS)
+		--output_dir runs/live/translator $(RESUME) $(ARGS)
 
 runs/live/writer/config.json: | $(VENV)/.train-installed runs/live/reviews.txt
 	$(VENV)/bin/python scripts/pretrain.py --objective clm --train_file runs/live/reviews.txt --document line \
 		--preset plays --vocab_size 3000 --config_overrides hidden_size=64,num_hidden_layers=2,intermediate_size=256 \
-		--learning_rate 4e-3 --per_device_train_batch_size 16 --num_train_epochs 3 --output_dir runs/live/writer $(ARGS)
+		--learning_rate 4e-3 --per_device_train_batch_size 16 --num_train_epochs 3 --output_dir runs/live/writer $(RESUME) $(ARGS)
 
 test: $(VENV)/.test-installed
 	$(VENV)/bin/python -m pytest -n $(WORKERS) $(ARGS)
