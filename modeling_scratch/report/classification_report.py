@@ -41,7 +41,7 @@ from .significance import MODEL, compared, headline_of, with_intervals
 
 EXAMPLES_OF_CLASS, EXAMPLES = 2, 6  # quoted texts of each class; of reports without classes
 MACRO_F1 = "The classes are weighted or imbalanced, so macro F1 decides: it says more than accuracy."
-SETS = "A class is predicted if its probability is above 0.5. The model is not calibrated."
+NOT_CALIBRATED = "The model is not calibrated."  # of several classes
 
 
 def most_frequent_class(labels: np.ndarray) -> np.ndarray:
@@ -103,14 +103,14 @@ class ClassifierReport:
         self.texts, self.labels = data.texts(self.split), data.labels(self.split)
         self.train_labels = data.labels("train")
         self.metrics, self.kind = METRICS[data.problem_type], KINDS[data.problem_type]
-        self.notes, options = [], {}
+        self.notes, options = [*filter(None, [self.metrics.rule])], {}
         if data.problem_type == ONE_CLASS:
             options = {"is_weighted": is_weighted, "by_macro_f1": macro_f1_decides(self.train_labels, is_weighted)}
             if options["by_macro_f1"]:
                 self.metrics = replace(self.metrics, decisive="f1_macro")
                 self.notes = [MACRO_F1]
         elif data.problem_type == SEVERAL:
-            self.notes = [SETS]
+            self.notes.append(NOT_CALIBRATED)
         found = self.kind.baselines(data.texts("train"), self.train_labels, self.texts, seed, **options)
         self.baselines: list[BaselineResult] = found if isinstance(found, list) else [found]
         fitted, texts = self.baselines[0].settings["texts"], len(self.train_labels)

@@ -253,6 +253,8 @@ def _notes(report: Mapping[str, Any], total: int) -> list[str]:
         "first whose labels are right."
         for name, ids in report["relabelled"].items()
     ]
+    if rule := OF_SCORES[report["problem_type"]].rule:
+        notes.append(rule)
     if report["differences"][0]["score"] == "f1_macro":
         notes.append("The classes are weighted or imbalanced: the verdict is that of macro F1, the mean over classes.")
     if (tests := len(report["differences"])) > 1:
