@@ -4,17 +4,16 @@
 Trainer(..., compute_metrics=METRICS["single_label_classification"])
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.stats import rankdata
-from sklearn.metrics import precision_recall_fscore_support
 from transformers import EvalPrediction
 
 from ..data.labels import is_imbalanced
+from ..tasks.card import Metric
 from ..utils.errors import DivergedError
 from .significance import ROUNDING, Score, ratio
 
@@ -56,19 +55,6 @@ class ScoreMetrics:
         """Return the scores of predictions beside what is right."""
         parts = ((score, score.parts(predictions, references)) for score in self.scores)
         return {score.name: float(score.of_means(part.mean(0))) for score, part in parts}
-
-
-def class_scores(label_names: Sequence[Any], references: ArrayLike, predictions: ArrayLike) -> list[dict[str, Any]]:
-    """Return precision, recall, F1 and support (texts that have it) of each class. What would divide by zero is 0.
-
-    References and predictions are class indices (examples,), or (examples, classes) of 0 and 1.
-    """
-    labels: Any = range(len(label_names))
-    columns: Any = precision_recall_fscore_support(references, predictions, labels=labels, zero_division=0)
-    return [
-        {"label": name, "precision": float(p), "recall": float(r), "f1": float(f), "support": int(n)}
-        for name, p, r, f, n in zip(label_names, *columns)
-    ]
 
 
 def macro_f1_decides(train_labels: Sequence[int] | np.ndarray, is_weighted: bool) -> bool:
@@ -157,6 +143,19 @@ NUMBERS = ScoreMetrics(
     "A correlation is 0 where all predictions or all labels are equal.",
 )
 METRICS = {ONE_CLASS: CLASSES, SEVERAL: CLASS_SETS, NUMBER: NUMBERS}
+
+
+def metrics_for_hub(evaluation: Mapping[str, Any]) -> list[Metric]:
+    """Return the metrics of a run of any version; the first ones have those of one class without intervals."""
+    found = evaluation.get("scores") or evaluation
+    scores = METRICS[evaluation.get("problem_type") or ONE_CLASS].scores
+    values = [(score, found[score.name]) for score in scores if score.name in found]
+    return [
+        Metric(score.name, value["value"] if isinstance(value, Mapping) else value, score.heading, evaluation["split"])
+        for score, value in values
+    ]
+
+
 # Of all tasks.
 LOWER_IS_BETTER = {"loss", "perplexity"} | {
     score.name for metrics in METRICS.values() for score in metrics.scores if not score.greater_is_better

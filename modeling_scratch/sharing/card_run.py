@@ -64,12 +64,6 @@ class Run:
         return f"{text}\n\n![Predictions]({CONFUSION_MATRIX})" if has_picture else text
 
     @property
-    def starts_from(self) -> str | None:
-        """The last component of the initial checkpoint's name; None for a new model."""
-        name = self.record["model"]["model_name_or_path"]
-        return Path(name).name or name if name else None
-
-    @property
     def base_model(self) -> str | None:
         """The initial checkpoint's name on the Hub, if any."""
         return self.record["on_the_hub"].get("model_name_or_path")

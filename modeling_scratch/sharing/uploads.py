@@ -5,7 +5,7 @@ The Hub itself looks for secrets of other services in every upload.
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -77,11 +77,6 @@ def quoting_files(folder: Path) -> list[str]:
     with suppress(OSError, ValueError, AttributeError):
         found += [EVALUATION, RESULTS] if examples_of(read_json(folder / EVALUATION)) else []
     return found
-
-
-def left_out(folder: Path, names: Collection[str]) -> list[str]:
-    """Return the names of files that could be taken for the model's or the card's, and are not uploaded."""
-    return [name for name in all_files(folder) if name not in names and is_one_of(name, (*MODEL_FILES, "*.png"))]
 
 
 def has_token(text: str, own: str = "") -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from ..run.layout import VERIFICATION
 from ..utils.errors import DataError
 from ..utils.files import file_digest, read_json, write_json
-from .model_files import all_files, is_read, model_files, named_code
+from .model_files import MODEL_FILES, all_files, is_one_of, is_read, named_code
 
 FORMAT = 1
 
@@ -18,7 +18,8 @@ def write_verification(folder: str | os.PathLike) -> Path:
     """Write verify.json into the folder that a model was saved into, and return its path."""
     folder = Path(folder)
     versions = {name: version(name) for name in ("torch", "transformers", "tokenizers")}
-    files = {name: {"sha256": file_digest(folder / name)} for name in model_files(folder)}
+    names = [name for name in all_files(folder) if is_one_of(name, MODEL_FILES) and (folder / name).is_file()]
+    files = {name: {"sha256": file_digest(folder / name)} for name in names}
     write_json(folder / VERIFICATION, {"format": FORMAT, "versions": versions, "files": files})
     return folder / VERIFICATION
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from modeling_scratch.report.classification_card import metrics_for_hub, scores_text
-from modeling_scratch.report.metrics import CLASSES, METRICS, macro_f1_decides
+from modeling_scratch.report.classification_report import scores_text
+from modeling_scratch.report.metrics import CLASSES, METRICS, macro_f1_decides, metrics_for_hub
 from modeling_scratch.report.significance import MODEL, compared, headline_of, strongest, with_intervals
 
 ACCURACY, MACRO_F1 = CLASSES.scores
