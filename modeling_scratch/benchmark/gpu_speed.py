@@ -104,19 +104,16 @@ def in_turns(sides: Mapping[str, tuple[Callable[[Batch], object], Rounds]], plan
     Each side first takes a batch of each shape three times, the largest shape first: a graph may be captured of it.
     """
     for step, rounds in sides.values():
-        for batch in sorted({_size(batch): batch for one in rounds for batch in one}.values(), key=_size, reverse=True):
+        of_sizes = {batch["input_ids"].numel(): batch for one in rounds for batch in one}
+        for size in sorted(of_sizes, reverse=True):
             for _ in range(3):
-                step(batch)
+                step(of_sizes[size])
         plan.settings.wait()
     taken = timing.in_turns(sides, plan.settings.wait)
     return {
         name: [1e3 * seconds / len(one) for seconds, one in zip(taken[name], rounds)]
         for name, (_, rounds) in sides.items()
     }
-
-
-def _size(batch: Batch) -> int:
-    return batch["input_ids"].numel()
 
 
 def cells(taken: Taken) -> Row:
