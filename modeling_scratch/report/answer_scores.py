@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..data.questions import Question
-from .metrics import ScoreMetrics, first_mean
+from .metrics import ScoreMetrics
 from .significance import Score, with_intervals
 
 WORD = re.compile(r"\w+")
@@ -51,8 +51,8 @@ def score_answers(right: Sequence[Sequence[str]], found: Sequence[str]) -> np.nd
 
 ANSWER_METRICS = ScoreMetrics(
     (
-        Score("exact_match", "exact match", lambda values, _: values[:, [0]], first_mean),
-        Score("f1", "F1", lambda values, _: values[:, [1]], first_mean),
+        Score("exact_match", "exact match", lambda values, _: values[:, [0]]),
+        Score("f1", "F1", lambda values, _: values[:, [1]]),
     ),
     "f1",
 )

@@ -58,7 +58,7 @@ class Kind(NamedTuple):
 
     curve: Curve
     baselines: Callable[..., Any]  # trains one or more
-    constant: Callable[[np.ndarray], np.ndarray]  # the best answer that is the same for every training text
+    constant: Callable[[np.ndarray], Any]  # the best answer that is the same for every training text
     shown: Callable[[Sequence[str], Any], str]  # an answer, of the names of the classes
     probabilities: Callable[[np.ndarray], np.ndarray] | None = None  # of logits (texts, classes)
 

@@ -90,10 +90,6 @@ def _column(values: np.ndarray) -> np.ndarray:
     return np.asarray(values, dtype=np.float64)[:, None]
 
 
-def first_mean(means: np.ndarray) -> np.ndarray:
-    return means[..., 0]
-
-
 def _products(*sides: Any) -> np.ndarray:
     """Return x, y, x², y² and xy of standardised numbers, where equal numbers are all 0."""
     numbers = np.asarray(sides, dtype=np.float64)
@@ -113,7 +109,7 @@ def _correlation(means: np.ndarray) -> np.ndarray:
 
 CLASSES = ScoreMetrics(
     (
-        Score("accuracy", "accuracy", lambda x, y: _column(x == y), first_mean),
+        Score("accuracy", "accuracy", lambda x, y: _column(x == y)),
         Score("f1_macro", "macro F1", _of_class_indices, macro_of_means),
     ),
     "accuracy",
@@ -123,8 +119,8 @@ CLASS_SETS = ScoreMetrics(
     (
         Score("f1_micro", "micro F1", lambda x, y: np.stack([(x * y).sum(-1), (x + y).sum(-1)], -1), f1_of_means),
         Score("f1_macro", "macro F1", _of_each_class, macro_of_means),
-        Score("exact_match", "exact match", lambda x, y: _column((x == y).all(-1)), first_mean),
-        Score("hamming_loss", "Hamming loss", lambda x, y: _column((x != y).mean(-1)), first_mean, True, False),
+        Score("exact_match", "exact match", lambda x, y: _column((x == y).all(-1))),
+        Score("hamming_loss", "Hamming loss", lambda x, y: _column((x != y).mean(-1)), greater_is_better=False),
     ),
     "f1_micro",
     lambda logits: (np.asarray(logits) > 0).astype(np.float64),
@@ -132,7 +128,7 @@ CLASS_SETS = ScoreMetrics(
 )
 NUMBERS = ScoreMetrics(
     (
-        Score("mae", "MAE", lambda x, y: _column(np.abs(x - y)), first_mean, False, False),
+        Score("mae", "MAE", lambda x, y: _column(np.abs(x - y)), is_share=False, greater_is_better=False),
         Score("rmse", "RMSE", lambda x, y: _column((x - y) ** 2), lambda m: np.sqrt(m[..., 0]), False, False),
         Score("pearson", "Pearson", _products, _correlation, False),
         # Of resamples, too, the ranks are those in all texts.

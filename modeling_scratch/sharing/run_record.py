@@ -6,7 +6,8 @@ It contains no host name and no absolute path, so that it can be shared.
 
 import os
 import platform
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -100,18 +101,22 @@ def _machine(record: Mapping[str, Any]) -> dict[str, str]:
 
 def read_run(folder: Path, groups: Collection[str] = ()) -> dict[str, Any]:
     """Return the record of a run, {} if there is none. Raises `DataError` if it is damaged or lacks one of `groups`."""
-    path = folder / RECORD
+
+    def is_whole(record: Mapping[str, Any]) -> bool:
+        parts = [record.get(DIGESTS, {}), record.get("environment", {}), *record.get(BEFORE, [])]
+        return "program" in record and all(isinstance(one, dict) for one in (*parts, *map(record.get, groups)))
+
+    return read_whole(folder / RECORD, is_whole, "restore it from a copy, or start a new run with --overwrite")
+
+
+def read_whole(path: Path, is_whole: Callable[[Any], bool], remedy: str) -> dict[str, Any]:
+    """Return the content of a JSON file, {} if there is none. Raises `DataError` if it is damaged, or not whole."""
     if not path.is_file():
         return {}
-    try:
-        record = read_json(path)
-        parts = [record.get(DIGESTS, {}), record.get("environment", {}), *record.get(BEFORE, [])]
-        is_whole = "program" in record and all(isinstance(one, dict) for one in (*parts, *map(record.get, groups)))
-    except (ValueError, TypeError, AttributeError):
-        is_whole = False
-    if not is_whole:
-        raise DataError(f"{path} is damaged: restore it from a copy, or start a new run with --overwrite")
-    return record
+    with suppress(ValueError, LookupError, TypeError, AttributeError):
+        if is_whole(record := read_json(path)):
+            return record
+    raise DataError(f"{path} is damaged: {remedy}")
 
 
 def settings_of(group: Any) -> dict[str, Any]:
