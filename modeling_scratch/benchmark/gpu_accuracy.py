@@ -62,11 +62,12 @@ class Recipe:
     seeds: int = 2
 
     def config(self, tokens: Tokens) -> ScratchEncoderConfig:
-        sizes: Any = Shape(self.layers, self.width, self.heads, tokens.vocab_size, LONGEST).fields
+        shape = Shape(self.layers, self.width, self.heads, tokens.vocab_size, LONGEST)
+        sizes: dict[str, Any] = {**shape.fields, "num_labels": 2}
         return ScratchEncoderConfig(
             **sizes, hidden_act="gelu", norm_position="pre", position_type="rotary", hidden_dropout=0.1,
-            attention_dropout=0.0, classifier_pooling="mean", num_labels=2,
-            problem_type="single_label_classification", pad_token_id=tokens.special[0],
+            attention_dropout=0.0, classifier_pooling="mean", problem_type="single_label_classification",
+            pad_token_id=tokens.special[0],
         )  # fmt: skip
 
 
