@@ -9,11 +9,7 @@ from typing import Any
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from torch import Tensor
-from transformers import (
-    DataCollatorWithPadding,
-    PreTrainedTokenizerBase,
-    PreTrainedTokenizerFast,
-)
+from transformers import DataCollatorWithPadding, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from tokenization import train_wordlevel_tokenizer
 
@@ -22,7 +18,6 @@ from ..utils.errors import DataError
 from .settings import SEED, Settings
 
 Batch = dict[str, Any]
-
 Rows = list[list[int]]
 
 # Data set: the text column; mean and standard deviation of the logarithm of a text's length in words and punctuation,
@@ -37,7 +32,10 @@ def draw_texts(settings: Settings, name: str, count: int) -> tuple[list[str], st
     column, mean, deviation = TEXTS[name]
     if settings.data_folder is None:
         lengths = [max(1, round(draw.lognormvariate(mean, deviation))) for _ in range(count)]
-        return [" ".join(map(_word, draw.choices(range(5000), _ZIPF, k=n))) for n in lengths], f"lengths as of {name}"
+        # A distinct word for each rank; frequent words are short.
+        words = [str(rank).translate(str.maketrans("0123456789", "etaoinshrd")) for rank in range(5000)]
+        frequencies = [1 / (rank + 10) for rank in range(5000)]  # approximately
+        return [" ".join(draw.choices(words, frequencies, k=length)) for length in lengths], f"lengths as of {name}"
     from ..data.columns import read_texts
 
     path = settings.data_folder / name / "train.parquet"
@@ -45,14 +43,6 @@ def draw_texts(settings: Settings, name: str, count: int) -> tuple[list[str], st
         raise DataError(f"--data_folder {settings.data_folder}: {name}/train.parquet not found")
     texts = [text for _, text in read_texts(path, column) if text.strip()]
     return draw.sample(texts, min(count, len(texts))), name
-
-
-_ZIPF = [1 / (rank + 10) for rank in range(5000)]  # approximate word frequency by rank
-
-
-def _word(rank: int) -> str:
-    """Return a distinct word for each rank; frequent words are short."""
-    return str(rank).translate(str.maketrans("0123456789", "etaoinshrd"))
 
 
 def train_tokenizer(settings: Settings, texts: Sequence[str]) -> PreTrainedTokenizerBase:

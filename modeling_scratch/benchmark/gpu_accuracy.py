@@ -30,7 +30,7 @@ from ..utils.files import replacing
 from .data import Batch, padding_tokenizer
 from .gpu_speed import Row, pin
 from .gpu_tokens import LONGEST, Texts, Tokens
-from .settings import wait_for
+from .settings import Shape, wait_for
 
 Chosen = tuple[Texts, np.ndarray]  # texts, and the numbers of those that are meant
 
@@ -62,14 +62,13 @@ class Recipe:
     seeds: int = 2
 
     def config(self, tokens: Tokens) -> ScratchEncoderConfig:
-        fields: dict[str, Any] = {
-            "vocab_size": tokens.vocab_size, "hidden_size": self.width, "num_hidden_layers": self.layers,
-            "num_attention_heads": self.heads, "intermediate_size": 4 * self.width, "hidden_act": "gelu",
-            "norm_position": "pre", "position_type": "rotary", "max_position_embeddings": LONGEST,
-            "hidden_dropout": 0.1, "attention_dropout": 0.0, "classifier_pooling": "mean", "num_labels": 2,
-            "problem_type": "single_label_classification", "pad_token_id": tokens.special[0],
-        }  # fmt: skip
-        return ScratchEncoderConfig(**fields)
+        shape = Shape(self.layers, self.width, self.heads, tokens.vocab_size, LONGEST)
+        sizes: dict[str, Any] = {**shape.fields, "num_labels": 2}
+        return ScratchEncoderConfig(
+            **sizes, hidden_act="gelu", norm_position="pre", position_type="rotary", hidden_dropout=0.1,
+            attention_dropout=0.0, classifier_pooling="mean", problem_type="single_label_classification",
+            pad_token_id=tokens.special[0],
+        )  # fmt: skip
 
 
 FULL = Recipe()

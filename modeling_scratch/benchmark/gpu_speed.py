@@ -94,7 +94,8 @@ def pin(batch: Batch, device: str, left_out: str = "") -> Batch:
     return {name: value.pin_memory() if isinstance(value, Tensor) else value for name, value in kept.items()}
 
 
-def batches_of(rounds: Sequence[Sequence[Rows]], form: Callable[[Rows], Batch], plan: Plan, left_out: str) -> Rounds:
+def batches_of(rows: Rows, size: int, form: Callable[[Rows], Batch], plan: Plan, left_out: str = "") -> Rounds:
+    rounds = in_random_order(rows, size, plan.steps, plan.rounds)
     return [[pin(form(texts), plan.device, left_out) for texts in one] for one in rounds]
 
 
@@ -104,19 +105,16 @@ def in_turns(sides: Mapping[str, tuple[Callable[[Batch], object], Rounds]], plan
     Each side first takes a batch of each shape three times, the largest shape first: a graph may be captured of it.
     """
     for step, rounds in sides.values():
-        for batch in sorted({_size(batch): batch for one in rounds for batch in one}.values(), key=_size, reverse=True):
+        of_sizes = {batch["input_ids"].numel(): batch for one in rounds for batch in one}
+        for size in sorted(of_sizes, reverse=True):
             for _ in range(3):
-                step(batch)
+                step(of_sizes[size])
         plan.settings.wait()
     taken = timing.in_turns(sides, plan.settings.wait)
     return {
         name: [1e3 * seconds / len(one) for seconds, one in zip(taken[name], rounds)]
         for name, (_, rounds) in sides.items()
     }
-
-
-def _size(batch: Batch) -> int:
-    return batch["input_ids"].numel()
 
 
 def cells(taken: Taken) -> Row:
@@ -202,8 +200,7 @@ def _train(make: Callable[..., Trainer], model: Any, rows: Rows, batch_size: int
 def _bare_loop(model: Any, rows: Rows, batch_size: int, plan: Plan) -> list[float]:
     """Milliseconds a captured step over batches that lie ready, of each round."""
     sizes = choose_sizes([len(row) for row in rows], batch_size, captured_trainer.SIZES)
-    rounds = in_random_order(rows, batch_size, plan.steps, plan.rounds)
-    batches = batches_of(rounds, lambda texts: fill(packed(texts), sizes, 0), plan, left_out="")
+    batches = batches_of(rows, batch_size, lambda texts: fill(packed(texts), sizes, 0), plan)
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, fused=True)
     return in_turns({"": (captured_step(model.train(), optimizer, dtype=plan.dtype), batches)}, plan)[""]
 
@@ -224,12 +221,12 @@ def inference(tokens: Tokens, plan: Plan) -> Callable[..., Row]:
     def measure(data: str, batch_size: int) -> Row:
         rows = rows_of(tokens, data, batch_size * plan.steps * plan.rounds, plan)
         sizes = choose_sizes([len(row) for row in rows], batch_size, SIZES)
-        rounds = in_random_order(rows, batch_size, plan.steps, plan.rounds)
 
         def static(texts: Rows) -> Batch:
             return fill(packed(texts), sizes, 0)
 
-        batches = [batches_of(rounds, form, plan, left_out="labels") for form in (PADDED, packed, static, static)]
+        forms = PADDED, packed, static, static
+        batches = [batches_of(rows, batch_size, form, plan, left_out="labels") for form in forms]
         taken = in_turns(dict(zip(steps, zip(steps.values(), batches))), plan)
         return cells(taken) | {"HF / ours": ratio(taken, *steps)}
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 import transformers
@@ -22,6 +22,8 @@ from .settings import Settings
 from .workloads import WORKLOADS
 
 OTHERS_TRAIN = "train-sst2 and train-imdb measure training; logs of `pretrain` and `train-translation` have their rates"
+HEADER = """| workload | setting | ours | peer | ratio | middle half |
+| --- | --- | ---: | ---: | ---: | ---: |"""
 
 
 @dataclass
@@ -71,21 +73,13 @@ def run(arguments: BenchmarkArguments, settings: Settings) -> None:
     for name in WORKLOADS if "all" in arguments.workload else dict.fromkeys(arguments.workload):
         for row in WORKLOADS[name](settings):
             rows.append(row)
-            print(table_row(row), flush=True)
+            sides = [f"{row[side]:,.0f} tokens/s" for side in ("ours", "peer")]
+            low, high = row["ratio_range"]
+            cells = [row["workload"], row["setting"], *sides, f"{row['ratio']:.2f}", f"{low:.2f}–{high:.2f}"]
+            print(f"| {' | '.join(cells)} |", flush=True)
     if arguments.json:
         conditions = {**asdict(settings), **versions}
         del conditions["data_folder"]  # a path of the user
         measured = {"version": modeling_scratch.__version__, "date": date.today().isoformat(), "processor": hardware}
         line = json.dumps({**measured, "conditions": conditions, "rows": rows}, ensure_ascii=False)
         write_text(arguments.json, f"{line}\n")
-
-
-HEADER = """| workload | setting | ours | peer | ratio | middle half |
-| --- | --- | ---: | ---: | ---: | ---: |"""
-
-
-def table_row(row: dict[str, Any]) -> str:
-    sides = [f"{row[side]:,.0f} tokens/s" for side in ("ours", "peer")]
-    low, high = row["ratio_range"]
-    cells = [row["workload"], row["setting"], *sides, f"{row['ratio']:.2f}", f"{low:.2f}–{high:.2f}"]
-    return f"| {' | '.join(cells)} |"

@@ -58,7 +58,9 @@ def export_graphs(model: Any, folder: Path) -> list[str]:
 
     graphs, limit, components = graphs_of(model), position_limit(model.config), {}
     config: Any = AutoExportConfig.from_dict({"export_format": ONNX, "dynamic": True})
-    traced, *compared = [each.cut(limit) for each in (TRACED, *COMPARED, *_beyond(model))]
+    window = model.config.sliding_window
+    beyond = [] if window is None else [Sizes(1, 3, window + 2), Sizes(1, window + 5, 0)]  # what a local layer sees
+    traced, *compared = [each.cut(limit) for each in (TRACED, *COMPARED, *beyond)]
     for name, inputs in graphs.items():
         try:
             with torch.no_grad(), disabled():
@@ -80,12 +82,6 @@ def _forget_files(graph: Any) -> None:
     for each in (*graph.all_nodes(), *values):
         each.metadata_props.clear()
         each.doc_string = None
-
-
-def _beyond(model: Any) -> list[Sizes]:
-    """Return a batch of more tokens than a local layer sees, if the model has one."""
-    window = model.config.sliding_window
-    return [] if window is None else [Sizes(1, 3, window + 2), Sizes(1, window + 5, 0)]
 
 
 def graphs_of(model: Any) -> dict[str, Callable[[Any, Sizes], Named]]:

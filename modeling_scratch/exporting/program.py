@@ -13,7 +13,7 @@ import transformers
 from packaging.version import Version
 from transformers.utils import CONFIG_NAME
 
-from ..bridges.model_sources import Tokenizers, read_special_tokens
+from ..bridges.model_sources import read_special_tokens
 from ..bridges.older_names import add_older_names
 from ..inspection.program import load_textbook, tokenizers_of
 from ..pipelines import TARGET_FOLDER
@@ -45,13 +45,19 @@ class ExportArguments:
 
 
 def export(arguments: ExportArguments) -> None:
-    """Write to a temporary folder, compare in the runtime, then rename the folder.
+    """Write a model in float32 to a temporary folder, compare in the runtime, then rename the folder.
 
     Raises `DataError`, and FileExistsError for a folder that is there.
     """
-    check_installed()
+    check_versions(transformers.__version__, platform.python_version())
+    if missing := [module for module in NEEDED if find_spec(module) is None]:
+        raise DataError(f"--format onnx: it needs {', '.join(missing)}: pip install 'modeling-scratch[onnx]'")
     with complete_folder(arguments.output_dir) as folder:
-        model, (source, target) = load_to_export(arguments.model)
+        model = load_textbook(arguments.model, dtype=torch.float32)
+        model.set_attn_implementation("eager")  # its masks are finite: no runtime computes 0/0 at padding
+        source, target = tokenizers = tokenizers_of(arguments.model)
+        for tokenizer in tokenizers:
+            read_special_tokens(tokenizer, None)
         lines = export_graphs(model, folder)
         describe(model, folder / CONFIG_NAME)
         source.save_pretrained(folder)
@@ -70,24 +76,8 @@ def describe(model: Any, path: Path) -> None:
     write_json(path, {"architectures": [type(model).__name__], **found})
 
 
-def check_installed() -> None:
-    """Raise `DataError` that names the extra whose packages are missing, or the versions that exporters need."""
-    check_versions(transformers.__version__, platform.python_version())
-    if missing := [module for module in NEEDED if find_spec(module) is None]:
-        raise DataError(f"--format onnx: it needs {', '.join(missing)}: pip install 'modeling-scratch[onnx]'")
-
-
 def check_versions(library: str, python: str) -> None:
     """Raise `DataError` for versions of Transformers or of Python that the exporters of Transformers do not run in."""
     if Version(library) < OLDEST_LIBRARY or Version(python) < OLDEST_PYTHON:
         needs = f"Transformers {OLDEST_LIBRARY} or later, and Python {OLDEST_PYTHON} or later"
         raise DataError(f"--format onnx: it needs {needs}; here are {library} and {python}")
-
-
-def load_to_export(name: str) -> tuple[Any, Tokenizers]:
-    """Load a model in float32 with eager attention, and its tokenizers. Raises `DataError`."""
-    model, tokenizers = load_textbook(name, dtype=torch.float32), tokenizers_of(name)
-    model.set_attn_implementation("eager")  # its masks are finite: no runtime computes 0/0 at padding
-    for tokenizer in tokenizers:
-        read_special_tokens(tokenizer, None)
-    return model, tokenizers

@@ -41,15 +41,16 @@ def masks() -> list[Mask]:
     padded, left = [*TEXT, PAD, PAD], [PAD, PAD, *TEXT]
     packed: Any = {"position_ids": torch.tensor([[0, 1, 2, 3, 0, 1]])}
     right_mask, left_mask = (torch.tensor([[int(word != PAD) for word in words]]) for words in (padded, left))
-    crossing = _inputs(TARGET)
+    crossing, states = _inputs(TARGET), torch.zeros(1, len(padded), 1)
+    cross = cross_attention_mask(eager_config(ScratchConfig()), crossing, states, right_mask)
     return [
         _of_self("padding\n(encoder)", padded, attention_mask=right_mask),
         _of_self("causal\n(decoder)", padded[:4], is_causal=True),
         _of_self("causal, padding on the left\n(generation)", left, is_causal=True, attention_mask=left_mask),
         _of_self("packed segments\n(encoder)", [*TEXT, *SHORT], **packed),
         _of_self("packed segments, causal\n(decoder)", [*TEXT, *SHORT], is_causal=True, **packed),
-        Mask("cross-attention\n(decoder to encoder)", _of_cross(crossing, right_mask), TARGET, padded, crossing,
-             encoder_mask=right_mask),
+        Mask("cross-attention\n(decoder to encoder)", _visible(cross, len(TARGET), len(padded)), TARGET, padded,
+             crossing, encoder_mask=right_mask),
         _of_self("sliding window of 1\n(encoder)", TARGET, window=1),
         _of_self("sliding window of 3, causal\n(decoder)", TARGET, is_causal=True, window=3),
     ]  # fmt: skip
@@ -63,12 +64,6 @@ def _of_self(title: str, words: list[str], is_causal: bool = False, window: int 
     inputs, config = _inputs(words, **named), ScratchConfig(sliding_window=window)
     mask = self_attention_mask(eager_config(config), inputs, is_causal, layer_type=config.attention_types(1)[0])
     return Mask(title, _visible(mask, len(words), len(words)), words, words, inputs, is_causal, sliding_window=window)
-
-
-def _of_cross(inputs: Inputs, encoder_mask: Tensor) -> Tensor:
-    states = torch.zeros(*encoder_mask.shape, 1)
-    mask = cross_attention_mask(eager_config(ScratchConfig()), inputs, states, encoder_mask)
-    return _visible(mask, inputs.shape[1], encoder_mask.shape[1])
 
 
 def _visible(mask: Tensor | None, queries: int, keys: int) -> Tensor:

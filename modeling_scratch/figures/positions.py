@@ -91,14 +91,15 @@ def position_biases(model: ScratchPreTrainedModel, caption: str = "") -> "Figure
     slopes = [f"slope 2^-{-math.log2(slope):g}" for slope in alibi_slopes(heads)]
     _lines_of_heads(linear, distances, biases, slopes)
     linear.set_title(f"alibi: one slope for each of {heads} heads", fontsize=10)
-    if (biases := _learned_biases(model, distances)) is None:
+    tables = [each for each in model.modules() if isinstance(each, RelativePositions)]
+    if not tables:
         for is_causal, color in (False, COLORS[0]), (True, COLORS[1]):
             buckets = relative_buckets(distances, 32, 128, is_causal)
             learned.step(distances, buckets, where="mid", color=color, label="causal" if is_causal else "bidirectional")
         learned.set_title("relative: the bucket, a row of a learned table", fontsize=10)
         learned.legend(frameon=False)
     else:
-        _lines_of_heads(learned, distances, biases, [])
+        _lines_of_heads(learned, distances, tables[0](distances[None])[:, 0].detach().float(), [])
         learned.set_title("relative: the learned bias of each head", fontsize=10)
     for axes in (linear, learned):
         axes.set_xlabel("key position - query position")
@@ -112,9 +113,3 @@ def _lines_of_heads(axes: "Axes", distances: Tensor, biases: Tensor, notes: Sequ
         axes.plot(distances, bias, color=color, linewidth=1, label=": ".join(filter(None, [f"head {head}", note])))
     if len(biases) <= MOST_NAMED:
         axes.legend(frameon=False, fontsize=8, ncols=1 + len(biases) // 9)
-
-
-def _learned_biases(model: ScratchPreTrainedModel, distances: Tensor) -> Tensor | None:
-    """Return the biases (H, distances) of the first stack; None: the model has no table."""
-    tables = [each for each in model.modules() if isinstance(each, RelativePositions)]
-    return tables[0](distances[None])[:, 0].detach().float() if tables else None

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..data.questions import Question
-from .metrics import ScoreMetrics, first_mean
+from .metrics import ScoreMetrics
 from .significance import Score, with_intervals
 
 WORD = re.compile(r"\w+")
@@ -26,21 +26,17 @@ OVERLAP, SILENCE = "word overlap", "no answer to any question"
 # those of `evaluate` are downloaded.
 
 
-def normalised(text: str) -> str:
-    """Return the text in lower case, without punctuation, articles and further white space."""
-    return " ".join(ARTICLES.sub(" ", text.lower().translate(WITHOUT_PUNCTUATION)).split())
+def normalised(text: str) -> list[str]:
+    """Return the words of a text in lower case, without punctuation and articles."""
+    return ARTICLES.sub(" ", text.lower().translate(WITHOUT_PUNCTUATION)).split()
 
 
-def exact_match(gold: str, found: str) -> float:
-    return float(normalised(gold) == normalised(found))
-
-
-def word_f1(gold: str, found: str) -> float:
-    """Return 2 |common| / (|gold| + |found|) of the bags of words; without words on a side, whether both have none."""
-    given, words = (Counter(normalised(text).split()) for text in (gold, found))
-    if not given or not words:
-        return float(given == words)
-    return 2 * (given & words).total() / (given.total() + words.total())
+def scores_of(given: list[str], found: list[str]) -> tuple[float, float]:
+    """Return whether the words are equal, and F1 of the bags of words, 2 |common| / (|given| + |found|)."""
+    exact_match, words = float(given == found), len(given) + len(found)
+    if not given or not found:
+        return exact_match, exact_match
+    return exact_match, 2 * (Counter(given) & Counter(found)).total() / words
 
 
 def score_answers(right: Sequence[Sequence[str]], found: Sequence[str]) -> np.ndarray:
@@ -48,17 +44,15 @@ def score_answers(right: Sequence[Sequence[str]], found: Sequence[str]) -> np.nd
 
     "" is the answer to a question that has none.
     """
-    rows = []
-    for texts, answer in zip(right, found):
-        gold = [text for text in texts if normalised(text)] or [""]
-        rows.append([max(score(text, answer) for text in gold) for score in (exact_match, word_f1)])
-    return np.array(rows)
+    gold = [[*filter(None, map(normalised, texts))] or [[]] for texts in right]
+    answers = map(normalised, found)
+    return np.array([np.max([scores_of(each, answer) for each in texts], 0) for texts, answer in zip(gold, answers)])
 
 
 ANSWER_METRICS = ScoreMetrics(
     (
-        Score("exact_match", "exact match", lambda values, _: values[:, [0]], first_mean),
-        Score("f1", "F1", lambda values, _: values[:, [1]], first_mean),
+        Score("exact_match", "exact match", lambda values, _: values[:, [0]]),
+        Score("f1", "F1", lambda values, _: values[:, [1]]),
     ),
     "f1",
 )

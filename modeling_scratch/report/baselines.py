@@ -128,10 +128,6 @@ class BaselineResult:
     classes: np.ndarray | None = None  # of the training texts, where each has one
     probabilities: np.ndarray | None = None  # (examples, classes)
 
-    def weights_over(self, labels: int) -> LinearWeights:
-        """Return the weights over all labels, of which the training texts may lack some."""
-        return self.weights if self.classes is None else self.weights.of_classes(self.classes, labels)
-
 
 # Training
 
@@ -166,7 +162,7 @@ def run_baselines(
     if np.sum(counts > 1) < 2:
         raise ValueError("the baseline needs two classes with two training texts each, to fit and to hold out")
     texts, labels = _sampled(train_texts, np.asarray(train_labels), len(classes), seed)
-    folds = (_five_folds if by_macro_f1 and len(labels) <= MOST_FOLDED else _stratified_tenth)(labels, seed)
+    folds = _stratified_folds(labels, seed, by_macro_f1 and len(labels) <= MOST_FOLDED)
     models, chosen_by = _classifiers("balanced" if is_weighted else None), "macro F1" if by_macro_f1 else "accuracy"
     return _train(models, texts, labels, eval_texts, chosen_by, folds)
 
@@ -238,8 +234,13 @@ def _result(
         "held_out_score": {str(value): round(float(score), 6) for value, score in zip(model.grid, scores)},
         "texts": counts.shape[0],
     }
-    of_classes = (estimator.classes_, search.predict_proba(eval_counts)) if _has_one_class(estimator) else ()
-    weights = _weights(estimator, ngrams, getattr(features, "idf_", None))
+    has_one_class = hasattr(estimator, "classes_") and not getattr(estimator, "multilabel_", False)
+    of_classes = (estimator.classes_, search.predict_proba(eval_counts)) if has_one_class else ()
+    weight, bias = _parameters(estimator)
+    if has_one_class and len(bias) == 1:  # of two classes: the logit of the first is 0
+        weight, bias = np.vstack([np.zeros_like(weight), weight]), np.append(0.0, bias)
+    one_versus_rest = has_one_class and isinstance(estimator, OneVsRestClassifier) and len(bias) > 2
+    weights = LinearWeights(ngrams, weight, bias, getattr(features, "idf_", None), one_versus_rest)
     mean_features = np.asarray(features.transform(counts).mean(axis=0)).ravel()
     return BaselineResult(model.name, search.predict(eval_counts), settings, weights, mean_features, *of_classes)
 
@@ -267,38 +268,22 @@ def _tenth(rows: np.ndarray, seed: int, labels: np.ndarray | None = None, least:
     return [train_test_split(rows, train_size=fitted, test_size=held_out, stratify=labels, random_state=seed)]
 
 
-def _stratified_tenth(labels: np.ndarray, seed: int) -> Folds:
-    """Hold out a text of each class, or more. The only text of a class has no part in it."""
+def _stratified_folds(labels: np.ndarray, seed: int, are_five: bool) -> Folds:
+    """Return a tenth with a text of each class, or more, or five folds, but no more than the largest class has texts.
+
+    The only text of a class has no part in the tenth.
+    """
     _, class_of_row, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    several = np.flatnonzero(counts[class_of_row] > 1)
-    return _tenth(several, seed, labels[several], int(np.sum(counts > 1)))
-
-
-def _five_folds(labels: np.ndarray, seed: int) -> Folds:
-    """Return stratified folds, no more than the most frequent class has texts."""
-    folds = StratifiedKFold(min(FOLDS, np.unique(labels, return_counts=True)[1].max()), shuffle=True, random_state=seed)
+    if not are_five:
+        several = np.flatnonzero(counts[class_of_row] > 1)
+        return _tenth(several, seed, labels[several], int(np.sum(counts > 1)))
+    folds = StratifiedKFold(min(FOLDS, counts.max()), shuffle=True, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # on a class with fewer texts than folds
         return list(folds.split(labels, labels))
 
 
 # Weights
-
-
-def _has_one_class(estimator: Any) -> bool:
-    """Return whether a fitted model gives each text one class."""
-    return hasattr(estimator, "classes_") and not getattr(estimator, "multilabel_", False)
-
-
-def _weights(estimator: Any, ngrams: Sequence[str], idf: np.ndarray | None) -> LinearWeights:
-    """Return the weights of a fitted model, over its classes. idf: of TF-IDF."""
-    weight, bias = _parameters(estimator)
-    if not _has_one_class(estimator):
-        return LinearWeights(ngrams, weight, bias, idf, one_versus_rest=False)
-    if len(bias) == 1:  # of two classes: the logit of the first is 0
-        weight, bias = np.vstack([np.zeros_like(weight), weight]), np.append(0.0, bias)
-    one_versus_rest = isinstance(estimator, OneVsRestClassifier) and len(bias) > 2
-    return LinearWeights(ngrams, weight, bias, idf, one_versus_rest)
 
 
 def _parameters(estimator: Any) -> tuple[np.ndarray, np.ndarray]:

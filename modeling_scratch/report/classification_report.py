@@ -4,7 +4,7 @@
 A text has one class, several classes, or a number: `KINDS` says what differs.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -13,39 +13,35 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, softmax
-from sklearn.metrics import confusion_matrix
+from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 from transformers import Trainer
 from transformers.trainer_utils import PredictionOutput
 
 from ..bridges.model_sources import LINEAR_MODEL, LINEAR_WEIGHTS
 from ..data.labelled_texts import ReviewData
+from ..data.text_pairs import as_fields, shortened
 from ..run.layout import CONFUSION_MATRIX, LINEAR
 from ..tasks.base import Curve, Report
-from ..utils.markdown import excerpt
+from ..tasks.card import LONGER_OR_PRETRAINED, MODEL, first_line, is_useful, shares_table
+from ..utils.markdown import escaped, excerpt
 from .baselines import BaselineResult, one_versus_rest, ridge, run_baselines
-from .calibration import Calibration, calibration_scores, finite
-from .classification_card import is_useful, scores_text
-from .metrics import METRICS, NUMBER, ONE_CLASS, SEVERAL, class_scores, macro_f1_decides
+from .calibration import Calibration, calibration_scores, calibration_text, finite
+from .metrics import METRICS, NUMBER, ONE_CLASS, SEVERAL, macro_f1_decides
 from .plots import confusion_matrix_png
 from .predictions import Predictions, as_names
 from .quoted_texts import (
     class_words_text,
-    examples,
     find_misclassified,
     misclassified_table,
     misclassified_text,
     save_misclassified,
 )
 from .report_files import evaluated_split, model_notes, stages_table
-from .significance import MODEL, compared, headline_of, with_intervals
+from .significance import compared, headline_of, scores_table, with_intervals
 
 EXAMPLES_OF_CLASS, EXAMPLES = 2, 6  # quoted texts of each class; of reports without classes
 MACRO_F1 = "The classes are weighted or imbalanced, so macro F1 decides: it says more than accuracy."
-SETS = "A class is predicted if its probability is above 0.5. The model is not calibrated."
-
-
-def most_frequent_class(labels: np.ndarray) -> np.ndarray:
-    return np.asarray(np.bincount(labels).argmax())
+NOT_CALIBRATED = "The model is not calibrated."  # of several classes
 
 
 def most_frequent_classes(labels: np.ndarray) -> np.ndarray:
@@ -62,7 +58,7 @@ class Kind(NamedTuple):
 
     curve: Curve
     baselines: Callable[..., Any]  # trains one or more
-    constant: Callable[[np.ndarray], np.ndarray]  # the best answer that is the same for every training text
+    constant: Callable[[np.ndarray], Any]  # the best answer that is the same for every training text
     shown: Callable[[Sequence[str], Any], str]  # an answer, of the names of the classes
     probabilities: Callable[[np.ndarray], np.ndarray] | None = None  # of logits (texts, classes)
 
@@ -71,7 +67,7 @@ KINDS = {
     ONE_CLASS: Kind(
         Curve("loss (nats per example)", "eval_accuracy", "accuracy (% of examples)"),
         run_baselines,
-        most_frequent_class,
+        lambda labels: np.bincount(labels).argmax(),
         lambda names, answer: names[answer],
         partial(softmax, axis=-1),
     ),
@@ -91,6 +87,31 @@ KINDS = {
 }
 
 
+OF_CLASSES = {"precision": "precision", "recall": "recall", "f1": "F1", "support": "support"}
+
+
+def scores_text(evaluation: Mapping[str, Any]) -> str:
+    """Return the scores as Markdown: below a line that says which model to use, and without texts of the data."""
+    scores, comparison = METRICS[evaluation["problem_type"]].scores, evaluation["comparison"]
+    models = {MODEL: evaluation["scores"], **{row["name"]: row["scores"] for row in evaluation["baselines"]}}
+    advice = None if is_useful(evaluation) else LONGER_OR_PRETRAINED
+    decisive = next(each for each in scores if each.name == comparison["score"])
+    value, low, high = map(decisive.shown_difference, (comparison["value"], *comparison["interval_95"]))
+    unit = " percentage points" if decisive.is_share else ""
+    parts = [
+        " ".join(filter(None, [f"**{first_line(evaluation)}**", evaluation.get("linear_model"), advice])),
+        f"{evaluation['texts']:,} texts of the {evaluation['split']} split",
+        scores_table(scores, models),
+        f"The difference in {decisive.heading} from {escaped(comparison['baseline'])} is {value}{unit}, with a 95 % "
+        f"interval of {low} to {high} (paired bootstrap): {comparison['verdict']}.",
+    ]
+    if classes := evaluation.get("classes"):
+        parts += ["Each class:", shares_table("class", {row["label"]: row for row in classes}, OF_CLASSES)]
+    if calibration := evaluation.get("calibration"):
+        parts.append(calibration_text(calibration))
+    return "\n\n".join([*parts, *evaluation.get("notes", ())])
+
+
 class ClassifierReport:
     """Compares predictions with those of linear models on the test split, or on validation if there is none."""
 
@@ -103,14 +124,14 @@ class ClassifierReport:
         self.texts, self.labels = data.texts(self.split), data.labels(self.split)
         self.train_labels = data.labels("train")
         self.metrics, self.kind = METRICS[data.problem_type], KINDS[data.problem_type]
-        self.notes, options = [], {}
+        self.notes, options = [*filter(None, [self.metrics.rule])], {}
         if data.problem_type == ONE_CLASS:
             options = {"is_weighted": is_weighted, "by_macro_f1": macro_f1_decides(self.train_labels, is_weighted)}
             if options["by_macro_f1"]:
                 self.metrics = replace(self.metrics, decisive="f1_macro")
                 self.notes = [MACRO_F1]
         elif data.problem_type == SEVERAL:
-            self.notes = [SETS]
+            self.notes.append(NOT_CALIBRATED)
         found = self.kind.baselines(data.texts("train"), self.train_labels, self.texts, seed, **options)
         self.baselines: list[BaselineResult] = found if isinstance(found, list) else [found]
         fitted, texts = self.baselines[0].settings["texts"], len(self.train_labels)
@@ -169,15 +190,21 @@ class ClassifierReport:
 
     def _of_classes(self, predicted: np.ndarray) -> dict[str, Any]:
         """Return the entries of evaluation.json on each class, and examples."""
-        classes, rows = range(len(self.names)), np.arange(min(EXAMPLES, len(self.texts)))
-        found: dict[str, Any] = {}
+        classes: Any = range(len(self.names))
+        rows, found = np.arange(min(EXAMPLES, len(self.texts))), dict[str, Any]()
         if self.data.problem_type != NUMBER:
-            found = {"classes": class_scores(self.names, self.labels, predicted)}
+            columns = precision_recall_fscore_support(self.labels, predicted, labels=classes, zero_division=0)
+            of_classes = zip(self.names, *(column.tolist() for column in columns))
+            found["classes"] = [dict(zip(("label", *OF_CLASSES), row)) for row in of_classes]
         if self.data.problem_type == ONE_CLASS:
             found |= self.metrics.compute(predicted, self.labels)
             found["confusion_matrix"] = confusion_matrix(self.labels, predicted, labels=classes).tolist()
             rows = np.concatenate([np.flatnonzero(self.labels == label)[:EXAMPLES_OF_CLASS] for label in classes])
-        return {**found, "examples": examples(self.texts, self.labels, predicted, rows.tolist(), self.shown)}
+        found["examples"] = [
+            {**as_fields(shortened(self.texts[row])), "label": self.shown(label), "answer": self.shown(answer)}
+            for row, label, answer in zip(rows.tolist(), self.labels[rows], predicted[rows])
+        ]
+        return found
 
     def _wrong_answers(
         self, predicted: np.ndarray, probabilities: Any, baseline: BaselineResult, folder: Path
@@ -198,7 +225,9 @@ class ClassifierReport:
             folder.rmdir()
         if not (is_worse if arguments.save_linear_model is None else arguments.save_linear_model):
             return None
-        weights = baseline.weights_over(len(self.names))
+        weights = baseline.weights
+        if baseline.classes is not None:  # the training texts may lack some
+            weights = weights.of_classes(baseline.classes, len(self.names))
         weights.save(folder, baseline.name, self.data.problem_type, self.names, self.data.has_pairs)
         advice = f"Use {baseline.name} instead" if is_worse else f"{baseline.name} is saved, too"
         return f"{advice}: the folder `{LINEAR}` of the run has it, for `modeling-scratch predict --model`."

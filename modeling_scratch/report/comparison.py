@@ -72,22 +72,19 @@ def compare(arguments: CompareArguments) -> None:
     total = max(len(run.ids) for run in runs.values())
     runs, relabelled = matched(runs)
     first = runs[names[0]]
+    classes = [*dict.fromkeys(name for run in runs.values() for name in run.label_names)]
     report = {
         "split": " or ".join(dict.fromkeys(run.split for run in runs.values())),
         "texts": len(first.ids),
-        "labels": classes_of(runs),
+        "labels": classes,
         "problem_type": first.problem_type,
         "relabelled": relabelled,
-        **scores_of(runs, any(map(decided_by_macro_f1, folders))),
+        **scores_of(runs, classes, any(map(decided_by_macro_f1, folders))),
         "disagreements": disagreements_of(runs, folders),
     }
     print(report_text(report, total))
     if arguments.output is not None:
         write_json(Path(arguments.output), report)
-
-
-def classes_of(runs: Runs) -> list[str]:
-    return [*dict.fromkeys(name for run in runs.values() for name in run.label_names)]
 
 
 # Reading and matching
@@ -155,11 +152,11 @@ def matched(runs: Runs) -> tuple[Runs, dict[str, list[str]]]:
 # Scores
 
 
-def scores_of(runs: Runs, by_macro_f1: bool = False) -> dict[str, Any]:
+def scores_of(runs: Runs, classes: Sequence[str], by_macro_f1: bool) -> dict[str, Any]:
     """Return the scores of each run, and the differences of each further run from the first, with paired intervals."""
     first_name, first = next(iter(runs.items()))
     metrics, labels = OF_SCORES[first.problem_type], cast(Any, first.labels)
-    as_numbers = partial(as_array, first.problem_type, classes_of(runs))
+    as_numbers = partial(as_array, first.problem_type, classes)
     read = READ.get(first.problem_type, lambda _, predictions: as_numbers(predictions))
     values = {name: read(labels, run.predictions) for name, run in runs.items()}
     if first.problem_type in METRICS:
@@ -169,7 +166,10 @@ def scores_of(runs: Runs, by_macro_f1: bool = False) -> dict[str, Any]:
     found = with_intervals(metrics.scores, values, labels)
     differences = []
     for name, of_run in found["differences"].items():
-        scores = {key: _negated(value) for key, value in of_run.items()}
+        scores = {
+            key: {"value": -each["value"], "interval_95": [-bound for bound in reversed(each["interval_95"])]}
+            for key, each in of_run.items()
+        }
         word = verdict(scores[metrics.decisive], metrics.score, len(labels))
         compared = {"run": name, "compared_with": first_name, "scores": scores, "score": metrics.decisive}
         differences.append({**compared, "verdict": word})
@@ -177,11 +177,6 @@ def scores_of(runs: Runs, by_macro_f1: bool = False) -> dict[str, Any]:
         "runs": [{"name": name, "scores": scores} for name, scores in found["models"].items()],
         "differences": differences,
     }
-
-
-def _negated(difference: Mapping[str, Any]) -> dict[str, Any]:
-    low, high = difference["interval_95"]
-    return {"value": -difference["value"], "interval_95": [-high, -low]}
 
 
 # Disagreements
@@ -253,6 +248,8 @@ def _notes(report: Mapping[str, Any], total: int) -> list[str]:
         "first whose labels are right."
         for name, ids in report["relabelled"].items()
     ]
+    if rule := OF_SCORES[report["problem_type"]].rule:
+        notes.append(rule)
     if report["differences"][0]["score"] == "f1_macro":
         notes.append("The classes are weighted or imbalanced: the verdict is that of macro F1, the mean over classes.")
     if (tests := len(report["differences"])) > 1:

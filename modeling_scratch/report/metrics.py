@@ -4,17 +4,16 @@
 Trainer(..., compute_metrics=METRICS["single_label_classification"])
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.stats import rankdata
-from sklearn.metrics import precision_recall_fscore_support
 from transformers import EvalPrediction
 
 from ..data.labels import is_imbalanced
+from ..tasks.card import Metric
 from ..utils.errors import DivergedError
 from .significance import ROUNDING, Score, ratio
 
@@ -26,12 +25,13 @@ ONE_CLASS, SEVERAL, NUMBER = "single_label_classification", "multi_label_classif
 class ScoreMetrics:
     """Scores of Trainer's predictions. decisive: the name of the one that a verdict is about.
 
-    answers: from logits (examples, num_labels) to predictions.
+    answers: from logits (examples, num_labels) to predictions. rule: what scikit-learn or SciPy counts otherwise.
     """
 
     scores: tuple[Score, ...]
     decisive: str
     answers: Callable[[np.ndarray], np.ndarray] = np.asarray
+    rule: str | None = None
 
     def __call__(self, prediction: EvalPrediction) -> dict[str, float]:
         """Raises `DivergedError` if a logit is NaN, which argmax would take for a prediction."""
@@ -57,19 +57,6 @@ class ScoreMetrics:
         return {score.name: float(score.of_means(part.mean(0))) for score, part in parts}
 
 
-def class_scores(label_names: Sequence[Any], references: ArrayLike, predictions: ArrayLike) -> list[dict[str, Any]]:
-    """Return precision, recall, F1 and support (texts that have it) of each class. What would divide by zero is 0.
-
-    References and predictions are class indices (examples,), or (examples, classes) of 0 and 1.
-    """
-    labels: Any = range(len(label_names))
-    columns: Any = precision_recall_fscore_support(references, predictions, labels=labels, zero_division=0)
-    return [
-        {"label": name, "precision": float(p), "recall": float(r), "f1": float(f), "support": int(n)}
-        for name, p, r, f, n in zip(label_names, *columns)
-    ]
-
-
 def macro_f1_decides(train_labels: Sequence[int] | np.ndarray, is_weighted: bool) -> bool:
     """Return whether macro F1 tells more than accuracy: training weights the classes, or they are imbalanced."""
     return is_weighted or is_imbalanced(train_labels)
@@ -89,33 +76,28 @@ def macro_of_means(means: np.ndarray) -> np.ndarray:
     return ratio(ratio(2 * both, either).sum(-1), (either > 0).sum(-1))
 
 
-def _of_all_classes(predictions: np.ndarray, references: np.ndarray) -> np.ndarray:
-    both, either = predictions * references, predictions + references
-    return np.stack([both.sum(-1), either.sum(-1)], axis=-1)
-
-
-def of_each_class(predictions: np.ndarray, references: np.ndarray) -> np.ndarray:
+def _of_each_class(predictions: np.ndarray, references: np.ndarray) -> np.ndarray:
     return np.hstack([predictions * references, predictions + references])
+
+
+def _of_class_indices(predictions: np.ndarray, references: np.ndarray) -> np.ndarray:
+    """As of sets (N, C) of the classes that occur on either side."""
+    classes = np.union1d(predictions, references)
+    return _of_each_class(*((np.asarray(each)[:, None] == classes) * 1.0 for each in (predictions, references)))
 
 
 def _column(values: np.ndarray) -> np.ndarray:
     return np.asarray(values, dtype=np.float64)[:, None]
 
 
-def first_mean(means: np.ndarray) -> np.ndarray:
-    return means[..., 0]
-
-
-def _products(predictions: np.ndarray, references: np.ndarray) -> np.ndarray:
-    """Return x, y, x², y² and xy of standardised numbers."""
-    x, y = (_standardised(np.asarray(values, dtype=np.float64)) for values in (predictions, references))
+def _products(*sides: Any) -> np.ndarray:
+    """Return x, y, x², y² and xy of standardised numbers, where equal numbers are all 0."""
+    numbers = np.asarray(sides, dtype=np.float64)
+    deviations = numbers.std(axis=1, keepdims=True)
+    centred = numbers - numbers.mean(axis=1, keepdims=True)
+    are_equal = deviations <= ROUNDING * np.abs(numbers).max(axis=1, keepdims=True)
+    x, y = np.where(are_equal, 0, centred / np.where(are_equal, 1, deviations))
     return np.stack([x, y, x * x, y * y, x * y], axis=-1)
-
-
-def _standardised(values: np.ndarray) -> np.ndarray:
-    deviation = values.std()
-    is_constant = deviation <= ROUNDING * np.abs(values).max()
-    return np.zeros_like(values) if is_constant else (values - values.mean()) / deviation
 
 
 def _correlation(means: np.ndarray) -> np.ndarray:
@@ -125,50 +107,51 @@ def _correlation(means: np.ndarray) -> np.ndarray:
     return ratio(xy - x * y, np.sqrt(np.where(variances > ROUNDING, variances, 0)))
 
 
-# Of resamples, too, the ranks are those in all texts.
-def _products_of_ranks(predictions: np.ndarray, references: np.ndarray) -> np.ndarray:
-    return _products(rankdata(predictions), rankdata(references))
-
-
-def one_hot(indices: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Return the indices (N,) as sets of classes (N, C), of the given ones (C,)."""
-    return (np.asarray(indices)[:, None] == classes).astype(np.float64)
-
-
-def _of_occurring_classes(predictions: np.ndarray, references: np.ndarray) -> np.ndarray:
-    occurring = np.unique(references)
-    return of_each_class(one_hot(predictions, occurring), one_hot(references, occurring))
-
-
 CLASSES = ScoreMetrics(
     (
-        Score("accuracy", "accuracy", lambda x, y: _column(x == y), first_mean),
-        Score("f1_macro", "macro F1", _of_occurring_classes, macro_of_means),
+        Score("accuracy", "accuracy", lambda x, y: _column(x == y)),
+        Score("f1_macro", "macro F1", _of_class_indices, macro_of_means),
     ),
     "accuracy",
     lambda logits: np.asarray(logits).argmax(-1),
 )
 CLASS_SETS = ScoreMetrics(
     (
-        Score("f1_micro", "micro F1", _of_all_classes, f1_of_means),
-        Score("f1_macro", "macro F1", of_each_class, macro_of_means),
-        Score("exact_match", "exact match", lambda x, y: _column((x == y).all(-1)), first_mean),
-        Score("hamming_loss", "Hamming loss", lambda x, y: _column((x != y).mean(-1)), first_mean, True, False),
+        Score("f1_micro", "micro F1", lambda x, y: np.stack([(x * y).sum(-1), (x + y).sum(-1)], -1), f1_of_means),
+        Score("f1_macro", "macro F1", _of_each_class, macro_of_means),
+        Score("exact_match", "exact match", lambda x, y: _column((x == y).all(-1))),
+        Score("hamming_loss", "Hamming loss", lambda x, y: _column((x != y).mean(-1)), greater_is_better=False),
     ),
     "f1_micro",
-    lambda logits: (np.asarray(logits) > 0).astype(np.float64),  # a probability above 0.5
+    lambda logits: (np.asarray(logits) > 0).astype(np.float64),
+    "A class is predicted if its probability is above 0.5. Macro F1 leaves out classes neither predicted nor given.",
 )
 NUMBERS = ScoreMetrics(
     (
-        Score("mae", "MAE", lambda x, y: _column(np.abs(x - y)), first_mean, False, False),
+        Score("mae", "MAE", lambda x, y: _column(np.abs(x - y)), is_share=False, greater_is_better=False),
         Score("rmse", "RMSE", lambda x, y: _column((x - y) ** 2), lambda m: np.sqrt(m[..., 0]), False, False),
         Score("pearson", "Pearson", _products, _correlation, False),
-        Score("spearman", "Spearman", _products_of_ranks, _correlation, False),
+        # Of resamples, too, the ranks are those in all texts.
+        Score("spearman", "Spearman", lambda x, y: _products(rankdata(x), rankdata(y)), _correlation, False),
     ),
     "rmse",
     lambda logits: np.asarray(logits, dtype=np.float64).reshape(len(logits)),
+    "A correlation is 0 where all predictions or all labels are equal.",
 )
 METRICS = {ONE_CLASS: CLASSES, SEVERAL: CLASS_SETS, NUMBER: NUMBERS}
+
+
+def metrics_for_hub(evaluation: Mapping[str, Any]) -> list[Metric]:
+    """Return the metrics of a run of any version; the first ones have those of one class without intervals."""
+    found = evaluation.get("scores") or evaluation
+    scores = METRICS[evaluation.get("problem_type") or ONE_CLASS].scores
+    values = [(score, found[score.name]) for score in scores if score.name in found]
+    return [
+        Metric(score.name, value["value"] if isinstance(value, Mapping) else value, score.heading, evaluation["split"])
+        for score, value in values
+    ]
+
+
 # Of all tasks.
 LOWER_IS_BETTER = {"loss", "perplexity"} | {
     score.name for metrics in METRICS.values() for score in metrics.scores if not score.greater_is_better

@@ -52,9 +52,9 @@ def losses_and_score_png(
 
     figure = new_figure(8, 7)
     loss_axes, score_axes = figure.subplots(2, 1, sharex=True)
-    _plot(loss_axes, *series(log_history, "loss"), color=BLUE, marker=".", label="training")
-    _plot(loss_axes, *series(log_history, "eval_loss"), color=VERMILION, marker="o", label="evaluation")
-    _plot(score_axes, *series(log_history, key), color=VERMILION, marker="o", label="evaluation")
+    _plot(loss_axes, log_history, "loss", color=BLUE, marker=".", label="training")
+    _plot(loss_axes, log_history, "eval_loss", color=VERMILION, marker="o", label="evaluation")
+    _plot(score_axes, log_history, key, color=VERMILION, marker="o", label="evaluation")
     if is_share:
         score_axes.yaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=1))
     score_axes.xaxis.set_major_formatter("{x:,.0f}")
@@ -80,19 +80,15 @@ def plain_axes(axes: "Axes") -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def series(log_history: Sequence[Mapping[str, Any]], key: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return steps and values. The first entry of a step counts: a later one is of the reloaded best model."""
+def _plot(axes: "Axes", log_history: Sequence[Mapping[str, Any]], key: str, **style: Any) -> None:
+    """Plot values by steps. The first entry of a step counts: a later one is of the reloaded best model."""
     values: dict[int, float] = {}
     for entry in log_history:
         if key in entry:
             values.setdefault(entry["step"], float(entry[key]))
     finite = [value if np.isfinite(value) else np.nan for value in values.values()]
-    return np.array(list(values), dtype=float), np.array(finite, dtype=float)
-
-
-def _plot(axes: "Axes", steps: np.ndarray, values: np.ndarray, **style: Any) -> None:
-    if np.isfinite(values).any():
-        axes.plot(steps, values, markersize=5, **style)
+    if not np.isnan(finite).all():
+        axes.plot([*values], finite, markersize=5, **style)
 
 
 def write_png(figure: "Figure", path: str | Path) -> None:

@@ -1,11 +1,11 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What a classifier's report quotes: examples, wrong answers, and the words that speak for each class.
+"""What a classifier's report quotes: wrong answers, and the words that speak for each class.
 
 The surest wrong answers come first: where labels are wrong, they are often among them.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +21,6 @@ SHOWN = 20  # wrong answers
 JOINT = SEPARATOR.strip(" []").lower()  # the word between the texts of a pair
 NGRAMS, MOST_CLASSES = 8, 20  # n-grams of a class, and classes
 OF_APOSTROPHES = re.compile(r" (t|s|re|ve|ll|d|m)\b")  # "don't" is counted as the words "don" and "t"
-
-
-def examples(
-    texts: Sequence[Any], labels: Any, answers: Any, rows: Iterable[int], shown: Callable[[Any], str]
-) -> list[dict[str, str]]:
-    """Return some texts with their labels and answers, as `shown` names these. The answers do not select them."""
-    pairs = [(row, shown(labels[row]), shown(answers[row])) for row in rows]
-    return [{**as_fields(shortened(texts[row])), "label": label, "answer": answer} for row, label, answer in pairs]
 
 
 def find_misclassified(

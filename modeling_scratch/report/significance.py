@@ -26,13 +26,14 @@ ROUNDING = 1e-12  # relative: equal numbers differ no more
 class Score(NamedTuple):
     """A score that depends on means over examples, so that the scores of all resamples are one product of matrices.
 
-    parts: (predictions, references) -> what each example adds to the means, (N, K). of_means: (..., K) -> (...).
+    parts: (predictions, references) -> what each example adds to the means, (N, K). of_means: (..., K) -> (...); by
+    default the score is the first mean.
     """
 
     name: str
     heading: str
     parts: Callable[[Any, Any], np.ndarray]
-    of_means: Callable[[np.ndarray], np.ndarray]
+    of_means: Callable[[np.ndarray], np.ndarray] = lambda means: means[..., 0]
     is_share: bool = True  # from 0 to 1
     greater_is_better: bool = True
 

@@ -64,18 +64,14 @@ def sentence_counts(gold: Labels, predicted: Labels, are_entities: bool) -> np.n
     pairs = [(list(given), list(found)) for given, found in zip(gold, predicted)]
     words = np.array([[sum(map(str.__eq__, *pair)), len(pair[0])] for pair in pairs], np.float64)
     if are_entities:
-        return np.hstack([words, [_entities(*pair) for pair in pairs]])
+        from seqeval.metrics.sequence_labeling import get_entities
+
+        entities = [[set(get_entities(labels)) for labels in pair] for pair in pairs]
+        return np.hstack([words, [(len(given & found), len(found), len(given)) for given, found in entities]])
     names = sorted({*chain.from_iterable(gold), *chain.from_iterable(predicted)})
     right = [[sum(a == b == name for a, b in zip(*pair)) for name in names] for pair in pairs]
     either = [[(given + found).count(name) for name in names] for given, found in pairs]
     return np.hstack([words, right, either])
-
-
-def _entities(gold: list[str], predicted: list[str]) -> tuple[int, int, int]:
-    from seqeval.metrics.sequence_labeling import get_entities
-
-    given, found = set(get_entities(gold)), set(get_entities(predicted))
-    return len(given & found), len(found), len(given)
 
 
 def _share(name: str, heading: str, part: int, whole: int) -> Score:
@@ -85,16 +81,12 @@ def _share(name: str, heading: str, part: int, whole: int) -> Score:
     )
 
 
-def _right_and_either(rows: np.ndarray, _: Any) -> np.ndarray:
-    """Return the right entities, and the predicted and given ones: (N, 5) -> (N, 2)."""
-    return np.stack([rows[:, 2], rows[:, 3] + rows[:, 4]], axis=-1)
-
-
 ACCURACY = _share("accuracy", "accuracy of words", 0, 1)
 TAG_METRICS = {
     ENTITIES: ScoreMetrics(
         (
-            Score("f1", "F1 of entities", _right_and_either, f1_of_means),
+            # Of the right entities, and the predicted and given ones.
+            Score("f1", "F1 of entities", lambda rows, _: np.stack([rows[:, 2], rows[:, 3:].sum(-1)], -1), f1_of_means),
             _share("precision", "precision", 2, 3),
             _share("recall", "recall", 2, 4),
             ACCURACY,

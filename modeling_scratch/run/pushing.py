@@ -6,7 +6,7 @@ from pathlib import Path
 import huggingface_hub
 from transformers import Trainer
 
-from ..sharing.hub import REPEAT, Repository
+from ..sharing.hub import REPEAT, upload
 from ..sharing.model_card import write_card
 from ..sharing.verification import write_verification
 from ..utils.errors import DataError, attempt, one_line
@@ -24,8 +24,8 @@ def share(trainer: Trainer) -> None:
         arguments, name = trainer.args, trainer.hub_model_id or ""
         try:
             token = arguments.hub_token or huggingface_hub.get_token() or ""
-            repository = Repository(name, token, bool(arguments.hub_private_repo), arguments.hub_revision)
-            print(f"pushed: {repository.commit(folder, 'End of training').commit_url}")
+            where = name, token, bool(arguments.hub_private_repo), arguments.hub_revision
+            print(f"pushed: {upload(folder, 'End of training', *where).commit_url}")
         except Exception as error:  # network, client, server: many types
             reason = one_line(error).removesuffix(f"; {REPEAT}")
             again = f"modeling-scratch push --folder {folder} --repo_id {name}"

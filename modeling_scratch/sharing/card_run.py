@@ -35,7 +35,9 @@ class Run:
 
     @classmethod
     def read(cls, folder: Path, name: str | None) -> "Run":
-        return cls(folder, name or folder.resolve().name, *(_read(folder / file) for file in FILES))
+        paths = [folder / file for file in FILES]
+        contents = (read_json(path) if path.is_file() else {} for path in paths)
+        return cls(folder, name or folder.resolve().name, *contents)
 
     @property
     def card(self) -> Card:
@@ -62,12 +64,6 @@ class Run:
         text = path.read_text(encoding="utf-8").strip()
         has_picture = (self.folder / CONFUSION_MATRIX).is_file()
         return f"{text}\n\n![Predictions]({CONFUSION_MATRIX})" if has_picture else text
-
-    @property
-    def starts_from(self) -> str | None:
-        """The last component of the initial checkpoint's name; None for a new model."""
-        name = self.record["model"]["model_name_or_path"]
-        return Path(name).name or name if name else None
 
     @property
     def base_model(self) -> str | None:
@@ -98,7 +94,3 @@ class Run:
                 stored = [weights.get_slice(name) for name in weights.keys()]  # noqa: SIM118  # it is no dict
                 total += sum(math.prod(each.get_shape()) for each in stored if "F" in each.get_dtype())
         return total
-
-
-def _read(path: Path) -> dict[str, Any]:
-    return read_json(path) if path.is_file() else {}

@@ -3,9 +3,8 @@
 
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,46 +18,38 @@ LOG_IN = "set HF_TOKEN or log in with `hf auth login`"
 REPEAT = "repeat the command to retry"
 
 
-@dataclass(frozen=True)
-class Repository:
-    """A repository on the Hub, which is created if needed. revision: None for main."""
+def upload(
+    folder: Path, message: str, repo_id: str, token: str, private: bool = False, revision: str | None = None
+) -> CommitInfo:
+    """Upload the files of a model to a repository, created if needed, and delete stale ones there.
 
-    name: str
-    token: str
-    private: bool = False
-    revision: str | None = None
-
-    def commit(self, folder: Path, message: str) -> CommitInfo:
-        """Upload the files of a model, and delete stale ones. Raises `DataError`, in one line without secrets."""
-        files = checked_files(folder, self.token)
-        with clean_logs(self.token):
-            try:
-                return self._commit(folder, files, message)
-            except DataError:
-                raise
-            except KeyboardInterrupt:
-                raise DataError(f"--repo_id {self.name}: interrupted; {REPEAT}") from None
-            except Exception as error:  # network, client, server: many types
-                raise DataError(f"--repo_id {self.name}: {without_secrets(_reason(error), self.token)}") from error
-
-    def _commit(self, folder: Path, files: Mapping[str, Path], message: str) -> CommitInfo:
-        hub = HfApi(token=self.token or None)
-        url = hub.create_repo(self.name, private=self.private or None, exist_ok=True)
-        if self.private and not hub.repo_info(url.repo_id).private:
-            raise DataError(
-                f"{url} already exists and is public; nothing was uploaded; make it private in its settings"
-            )
-        where: dict[str, Any] = {"repo_id": url.repo_id, "revision": self.revision}
-        if self.revision is not None and not self.revision.startswith("refs/"):  # a pull request exists
-            hub.create_branch(url.repo_id, branch=self.revision, exist_ok=True)
-        there = set(hub.list_repo_files(**where))
-        stale = sorted(name for name in there - files.keys() if is_stale(folder, name))
-        operations: list[Any] = [CommitOperationAdd(name, path) for name, path in files.items()]
-        operations += map(CommitOperationDelete, stale)
-        commit = hub.create_commit(operations=operations, commit_message=message, **where)
-        for name in stale:
-            print(f"{'deleted on the Hub':>21}  {name}  (earlier commits still have it)")
-        return commit
+    revision: None for main. Raises `DataError`, in one line without secrets.
+    """
+    files, hub = checked_files(folder, token), HfApi(token=token or None)
+    with clean_logs(token):
+        try:
+            url = hub.create_repo(repo_id, private=private or None, exist_ok=True)
+            if private and not hub.repo_info(url.repo_id).private:
+                raise DataError(
+                    f"{url} already exists and is public; nothing was uploaded; make it private in its settings"
+                )
+            where: dict[str, Any] = {"repo_id": url.repo_id, "revision": revision}
+            if revision is not None and not revision.startswith("refs/"):  # a pull request exists
+                hub.create_branch(url.repo_id, branch=revision, exist_ok=True)
+            there = set(hub.list_repo_files(**where))
+            stale = sorted(name for name in there - files.keys() if is_stale(folder, name))
+            operations: list[Any] = [CommitOperationAdd(name, path) for name, path in files.items()]
+            operations += map(CommitOperationDelete, stale)
+            commit = hub.create_commit(operations=operations, commit_message=message, **where)
+        except DataError:
+            raise
+        except KeyboardInterrupt:
+            raise DataError(f"--repo_id {repo_id}: interrupted; {REPEAT}") from None
+        except Exception as error:  # network, client, server: many types
+            raise DataError(f"--repo_id {repo_id}: {without_secrets(_reason(error), token)}") from error
+    for name in stale:
+        print(f"{'deleted on the Hub':>21}  {name}  (earlier commits still have it)")
+    return commit
 
 
 def _reason(error: Exception) -> str:

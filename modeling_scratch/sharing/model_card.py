@@ -42,7 +42,9 @@ def what_it_is(run: Run) -> str:
     source, target = map(escaped, run.record.get("columns", ("", "")))
     purpose = run.card.purpose.format(labels=labels, source=source, target=target)
     sizes = "; ".join(f"{name}: {run.config[key]:,}" for key, name in SIZES.items() if run.config.get(key))
-    origin = f"Fine-tuned from {escaped(run.starts_from)}" if run.starts_from else "Trained from scratch"
+    origin = "Trained from scratch"
+    if name := run.record["model"]["model_name_or_path"]:
+        origin = f"Fine-tuned from {escaped(Path(name).name or name)}"
     if run.base_model:
         origin = f"Fine-tuned from [{escaped(run.base_model)}](https://huggingface.co/{run.base_model})"
     architecture = ", ".join(escaped(one) for one in run.config["architectures"])
@@ -121,16 +123,13 @@ def write_card(folder: Path, name: str | None = None, **extra: Any) -> bool:
     language.
     """
     path = folder / CARD
-    if path.is_file() and not _is_ours(path.read_text(encoding="utf-8")):
-        return False
+    if path.is_file():
+        text, mark, digest = path.read_text(encoding="utf-8").rpartition(MARK)
+        if not mark or digest != f"{text_digest(text)} -->\n":
+            return False
     text = str(make_card(Run.read(folder, name), **extra))
     write_text(path, f"{text}{MARK}{text_digest(text)} -->\n")
     return True
-
-
-def _is_ours(content: str) -> bool:
-    text, mark, digest = content.rpartition(MARK)
-    return bool(mark) and digest == f"{text_digest(text)} -->\n"
 
 
 def make_card(run: Run, **extra: Any) -> ModelCard:
@@ -151,6 +150,13 @@ def make_card(run: Run, **extra: Any) -> ModelCard:
 def metadata(run: Run, tags: str | list[str] | None = None, **extra: Any) -> ModelCardData:
     metrics = [metric for metric in run.metrics if math.isfinite(metric.value)]
     more = [tags] if isinstance(tags, str) else tags or []
+    dataset, config = run.dataset or ("local", None)
+    of_data: Any = {"dataset_type": dataset, "dataset_name": run.data_name, "dataset_config": config}
+    of_data["task_type"] = run.use.tag or "text2text-generation"
+    results = [
+        EvalResult(metric_type=metric, metric_value=value, metric_name=name, dataset_split=split, **of_data)
+        for metric, value, name, split in metrics
+    ]
     return ModelCardData(
         library_name="transformers",
         pipeline_tag=run.use.tag,
@@ -159,14 +165,6 @@ def metadata(run: Run, tags: str | list[str] | None = None, **extra: Any) -> Mod
         datasets=[run.dataset[0]] if run.dataset else None,
         metrics=list(dict.fromkeys(metric.id for metric in metrics)) or None,
         model_name=run.name.rpartition("/")[2] if metrics else None,
-        eval_results=[_eval_result(run, *metric) for metric in metrics] or None,
+        eval_results=results or None,
         **extra,
     )
-
-
-def _eval_result(run: Run, metric: str, value: float, name: str, split: str) -> EvalResult:
-    dataset, config = run.dataset or ("local", None)
-    of_data: Any = {"dataset_type": dataset, "dataset_name": run.data_name, "dataset_config": config}
-    task = run.use.tag or "text2text-generation"
-    of_metric: Any = {"metric_type": metric, "metric_value": value, "metric_name": name}
-    return EvalResult(task_type=task, dataset_split=split, **of_data, **of_metric)

@@ -86,11 +86,6 @@ def _walk(folder: Path) -> Iterator[Path]:
             yield from _walk(path)
 
 
-def model_files(folder: Path) -> list[str]:
-    """Return the names of the model's files, without card, plots, results and checkpoints."""
-    return [name for name in all_files(folder) if is_one_of(name, MODEL_FILES) and (folder / name).is_file()]
-
-
 def named_code(folder: Path, names: Iterable[str]) -> list[str]:
     """Return all code references in the JSON files of these names. Raises ValueError for an unreadable file."""
     references: set[str] = set()

@@ -17,11 +17,11 @@ from ..bridges.model_sources import load_tokenizers
 from ..run.layout import CARD, RECORD, VERIFICATION
 from ..utils.errors import DataError, attempt
 from ..utils.options import REQUIRED, option
-from .hub import LOG_IN, Repository
+from .hub import LOG_IN, upload
 from .model_card import write_card
-from .model_files import code_files
+from .model_files import MODEL_FILES, all_files, code_files, is_one_of
 from .saved_model import load_model
-from .uploads import checked_files, files_to_upload, left_out, quoting_files
+from .uploads import checked_files, files_to_upload, quoting_files
 from .verification import differing_files
 
 
@@ -59,12 +59,13 @@ def push(arguments: PushArguments) -> None:
         print(f"{path.stat().st_size:>15,} bytes  {name}")
     for name in set(quoting_files(folder)).difference(files):
         print(f"{'left out':>21}  {name}  (of an earlier version: it may quote texts of the data)")
-    for name in left_out(folder, files):
+    others = [name for name in all_files(folder) if name not in files]
+    for name in [name for name in others if is_one_of(name, (*MODEL_FILES, "*.png"))]:  # could be the model's
         print(f"{'left out':>21}  {name}  (no run wrote it, and {VERIFICATION} does not record it)")
     if arguments.dry_run:
         print("Nothing was uploaded (--dry_run).")
         return
-    commit = Repository(repo_id, token, arguments.private, arguments.revision).commit(folder, arguments.commit_message)
+    commit = upload(folder, arguments.commit_message, repo_id, token, arguments.private, arguments.revision)
     print(f"{commit.repo_url}/tree/{arguments.revision}" if arguments.revision else commit.repo_url)
 
 

@@ -6,7 +6,8 @@ It contains no host name and no absolute path, so that it can be shared.
 
 import os
 import platform
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -25,18 +26,15 @@ CPU_INFO = Path("/proc/cpuinfo")  # Linux; elsewhere `platform` names the proces
 def describe_hardware(device: torch.device, processes: int = 1) -> str:
     """Return, e.g., "2 × NVIDIA H200, AMD EPYC with 16 cores" or "AMD EPYC with 2 cores, 1 thread"."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    cpu = f"{_cpu_name()} with {counted(cores, 'core')}"
+    lines = CPU_INFO.read_text(encoding="utf-8").splitlines() if CPU_INFO.is_file() else []
+    names = (value for key, _, value in (line.partition(":") for line in lines) if key.strip() == "model name")
+    name = " ".join(next(names, platform.processor() or platform.machine()).split())
+    cpu = f"{name} with {counted(cores, 'core')}"
     if device.type == "cpu":
         each = f" in each of {processes} processes" if processes > 1 else ""
         return f"{cpu}, {counted(torch.get_num_threads(), 'thread')}{each}"
     accelerator = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type.upper()
     return (f"{processes} × " if processes > 1 else "") + f"{accelerator}, {cpu}"
-
-
-def _cpu_name() -> str:
-    lines = CPU_INFO.read_text(encoding="utf-8").splitlines() if CPU_INFO.is_file() else []
-    names = (value for key, _, value in (line.partition(":") for line in lines) if key.strip() == "model name")
-    return " ".join(next(names, platform.processor() or platform.machine()).split())
 
 
 DIGESTS = "data_digests"
@@ -68,7 +66,9 @@ def write_run(
     record keeps what was different until then, training arguments, versions and hardware: one mapping per resumption.
     """
     settings: dict[str, Any] = {name: settings_of(group) for name, group in groups.items()}
-    where = {"environment": environment(), "hardware": _hardware(groups)}
+    training = groups.get("training")
+    hardware = training and describe_hardware(training.device, max(training.world_size, training.n_gpu))
+    where = {"environment": environment(), "hardware": hardware}
     if earlier := read_run(folder, groups):
         changed = _changed(earlier["training"], settings["training"])
         changed = {name: value for name, value in changed.items() if value is not None}  # else it is decided only now
@@ -82,7 +82,10 @@ def write_run(
         if moved:
             print(f"other {', '.join(moved)}: the weights may not be bit for bit those of an uninterrupted run")
     shared_notes = [" ".join(map(without_paths, note.split(" "))) for note in notes]
-    content = {"program": program, **settings, **record, "notes": shared_notes, "on_the_hub": _on_the_hub(groups)}
+    named = [(name, getattr(group, name, None)) for group in groups.values() for name in ON_THE_HUB]
+    # Reduced local paths would be indistinguishable from names on the Hub.
+    on_the_hub = {name: value for name, value in named if value and not Path(value).exists()}
+    content = {"program": program, **settings, **record, "notes": shared_notes, "on_the_hub": on_the_hub}
     write_json(folder / RECORD, content | where)
 
 
@@ -98,35 +101,27 @@ def _machine(record: Mapping[str, Any]) -> dict[str, str]:
 
 def read_run(folder: Path, groups: Collection[str] = ()) -> dict[str, Any]:
     """Return the record of a run, {} if there is none. Raises `DataError` if it is damaged or lacks one of `groups`."""
-    path = folder / RECORD
+
+    def is_whole(record: Mapping[str, Any]) -> bool:
+        parts = [record.get(DIGESTS, {}), record.get("environment", {}), *record.get(BEFORE, [])]
+        return "program" in record and all(isinstance(one, dict) for one in (*parts, *map(record.get, groups)))
+
+    return read_whole(folder / RECORD, is_whole, "restore it from a copy, or start a new run with --overwrite")
+
+
+def read_whole(path: Path, is_whole: Callable[[Any], bool], remedy: str) -> dict[str, Any]:
+    """Return the content of a JSON file, {} if there is none. Raises `DataError` if it is damaged, or not whole."""
     if not path.is_file():
         return {}
-    try:
-        record = read_json(path)
-        parts = [record.get(DIGESTS, {}), record.get("environment", {}), *record.get(BEFORE, [])]
-        is_whole = "program" in record and all(isinstance(one, dict) for one in (*parts, *map(record.get, groups)))
-    except (ValueError, TypeError, AttributeError):
-        is_whole = False
-    if not is_whole:
-        raise DataError(f"{path} is damaged: restore it from a copy, or start a new run with --overwrite")
-    return record
+    with suppress(ValueError, LookupError, TypeError, AttributeError):
+        if is_whole(record := read_json(path)):
+            return record
+    raise DataError(f"{path} is damaged: {remedy}")
 
 
 def settings_of(group: Any) -> dict[str, Any]:
     """Return arguments as recorded in run_config.json."""
     return without_paths(group.to_sanitized_dict() if isinstance(group, TrainingArguments) else asdict(group))
-
-
-def _on_the_hub(groups: Mapping[str, Any]) -> dict[str, str]:
-    """Return the arguments that are Hub names. Reduced local paths would be indistinguishable from them."""
-    named = [(name, getattr(group, name, None)) for group in groups.values() for name in ON_THE_HUB]
-    return {name: value for name, value in named if value and not Path(value).exists()}
-
-
-def _hardware(groups: Mapping[str, Any]) -> str | None:
-    if (training := groups.get("training")) is None:
-        return None
-    return describe_hardware(training.device, max(training.world_size, training.n_gpu))
 
 
 def environment() -> dict[str, str]:

@@ -5,7 +5,7 @@ The Hub itself looks for secrets of other services in every upload.
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -29,10 +29,18 @@ BINARY = (".safetensors", ".bin", ".pt", ".pth", ".distcp")  # of checkpoints, w
 
 
 def checked_files(folder: Path, token: str) -> dict[str, Path]:
-    """Return the files to upload by their names. Raises `DataError` if one is a link out, or contains a token."""
-    names = files_to_upload(folder)
-    check_contents(folder, names, token)
-    return {name: folder / name for name in names}
+    """Return the files to upload by their names.
+
+    Raises `DataError` if one is a link out of the folder, or contains a token that its readers could use.
+    """
+    files = {name: folder / name for name in files_to_upload(folder)}
+    check_links_inside(folder, [*files])
+    for path in (path for path in files.values() if path.suffix not in BINARY):
+        for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+            if has_token(line, token):
+                advice = "remove it, and renew it if it may have leaked"
+                raise DataError(f"{path}: contains an access token in line {number}; {advice}")
+    return files
 
 
 def is_stale(folder: Path, name: str) -> bool:
@@ -79,24 +87,9 @@ def quoting_files(folder: Path) -> list[str]:
     return found
 
 
-def left_out(folder: Path, names: Collection[str]) -> list[str]:
-    """Return the names of files that could be taken for the model's or the card's, and are not uploaded."""
-    return [name for name in all_files(folder) if name not in names and is_one_of(name, (*MODEL_FILES, "*.png"))]
-
-
 def has_token(text: str, own: str = "") -> bool:
     """Return whether a text contains an access token. own: one's own, of any form."""
     return TOKEN.search(text) is not None or bool(own and own in text)
-
-
-def check_contents(folder: Path, names: Sequence[str], token: str = "") -> None:
-    """Raise `DataError` if a file is a link out of the folder, or contains a token that its readers could use."""
-    check_links_inside(folder, names)
-    for path in (folder / name for name in names if Path(name).suffix not in BINARY):
-        for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
-            if has_token(line, token):
-                advice = "remove it, and renew it if it may have leaked"
-                raise DataError(f"{path}: contains an access token in line {number}; {advice}")
 
 
 def check_links_inside(folder: Path, names: Sequence[str]) -> None:

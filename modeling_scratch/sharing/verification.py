@@ -2,14 +2,15 @@
 """The record verify.json of a saved model: the digests of its files, which `recorded_files` of the doctor compares."""
 
 import os
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from ..run.layout import VERIFICATION
-from ..utils.errors import DataError
-from ..utils.files import file_digest, read_json, write_json
-from .model_files import all_files, is_read, model_files, named_code
+from ..utils.files import file_digest, write_json
+from .model_files import MODEL_FILES, all_files, is_one_of, is_read, named_code
+from .run_record import read_whole
 
 FORMAT = 1
 
@@ -18,24 +19,19 @@ def write_verification(folder: str | os.PathLike) -> Path:
     """Write verify.json into the folder that a model was saved into, and return its path."""
     folder = Path(folder)
     versions = {name: version(name) for name in ("torch", "transformers", "tokenizers")}
-    files = {name: {"sha256": file_digest(folder / name)} for name in model_files(folder)}
+    names = [name for name in all_files(folder) if is_one_of(name, MODEL_FILES) and (folder / name).is_file()]
+    files = {name: {"sha256": file_digest(folder / name)} for name in names}
     write_json(folder / VERIFICATION, {"format": FORMAT, "versions": versions, "files": files})
     return folder / VERIFICATION
 
 
 def read_record(folder: Path) -> dict[str, Any]:
     """Return the record of a folder, {} if there is none. Raises `DataError` if it is damaged."""
-    path = folder / VERIFICATION
-    if not path.is_file():
-        return {}
-    try:
-        record = read_json(path)
-        is_whole = record["format"] == FORMAT and all("sha256" in entry for entry in record["files"].values())
-    except (ValueError, LookupError, TypeError, AttributeError):
-        is_whole = False
-    if not is_whole:
-        raise DataError(f"{path} is damaged: get it from the author of the model, or write a new one")
-    return record
+
+    def is_whole(record: Mapping[str, Any]) -> bool:
+        return record["format"] == FORMAT and all("sha256" in entry for entry in record["files"].values())
+
+    return read_whole(folder / VERIFICATION, is_whole, "get it from the author of the model, or write a new one")
 
 
 def differing_files(folder: Path) -> list[str]:

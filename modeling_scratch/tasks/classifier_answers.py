@@ -9,8 +9,7 @@ from ..inference.answers import Scored, chosen, gives_numbers, is_multi_label, n
 from ..inference.arguments import ALL, SCORE, PredictArguments
 from ..inference.batches import Job
 from ..inference.linear_models import load_any
-from ..report.classification_card import metrics_for_hub
-from ..report.metrics import NUMBER, ONE_CLASS, SEVERAL
+from ..report.metrics import NUMBER, ONE_CLASS, SEVERAL, metrics_for_hub
 from ..utils.errors import DataError
 from .answerer import MORE_THAN_ANY, Answer, Answerer, FileRow, Option
 from .card import Card, Metric, Use

@@ -123,19 +123,21 @@ def write_live_page(live: Live, path: Path) -> str:
     return " · ".join(facts)
 
 
-def squares(name: str) -> str:
-    """Which token (row) may look at which: at all, at those before it, or also at all that an encoder has read."""
-    seen = {"classifier": SQUARES, "translator": SOURCE, "writer": 0}[name]
+def card(live: Live, facts: str) -> str:
+    """Return the entry of a live page on the start page.
+
+    Its picture: which token (row) may look at which, at all, at those before it, or also at all that an encoder has
+    read.
+    """
+    seen = {"classifier": SQUARES, "translator": SOURCE, "writer": 0}[live.name]
     places = [(t, s) for t in range(SQUARES) for s in range(SQUARES)]
     drawn = [f'<rect x="{9 * s}" y="{9 * t}" class="{"on" if s <= t or s < seen else "off"}"/>' for t, s in places]
-    return f'<svg viewBox="0 0 {9 * SQUARES - 2} {9 * SQUARES - 2}" aria-hidden="true">{"".join(drawn)}</svg>'
-
-
-def card(live: Live, facts: str) -> str:
+    side = 9 * SQUARES - 2
+    squares = f'<svg viewBox="0 0 {side} {side}" aria-hidden="true">{"".join(drawn)}</svg>'
     address, texts = f"live/{live.name}.html", [(quote(text), html.escape(text)) for text in live.tries]
     links = "".join(f'<li><a href="{address}#text={part}">{text}</a></li>' for part, text in texts)
     return f"""<article class="card">
-<h2>{squares(live.name)}<span>A {live.name}<small>{html.escape(live.data)}</small></span></h2>
+<h2>{squares}<span>A {live.name}<small>{html.escape(live.data)}</small></span></h2>
 <p>{live.about}</p>
 <form data-page="{address}"><input required autocomplete="off" aria-label="A text for the {live.name}"
 placeholder="Type a text"><button>{live.button}</button></form>

@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "notebooks"
 KEPT = {"jupyter", "tags"}  # metadata of a cell that its author has set
 SECONDS_PER_CELL = 900
+ONLY_HTML = "<IPython.core.display.HTML object>"
 # No progress bars, and no warning of tqdm where ipywidgets is not installed.
 QUIET = {"TQDM_DISABLE": "1", "PYTHONWARNINGS": "ignore:IProgress not found"}
 
@@ -50,13 +51,10 @@ def cleaned(notebook: NotebookNode) -> NotebookNode:
     for cell in notebook.cells:
         cell.metadata = {key: value for key, value in cell.metadata.items() if key in KEPT}
         if cell.cell_type == "code":
-            cell.outputs = [output for output in cell.outputs if not is_progress(output)]
+            # Trainer shows bars and tables as HTML while it runs; tables of pandas have a text, too.
+            texts = [output.get("data", {}).get("text/plain") for output in cell.outputs]
+            cell.outputs = [output for output, text in zip(cell.outputs, texts) if text != ONLY_HTML]
     return notebook
-
-
-def is_progress(output: NotebookNode) -> bool:
-    """Whether it is a bar or a table that Trainer shows as HTML while it runs; tables of pandas have a text, too."""
-    return output.get("data", {}).get("text/plain") == "<IPython.core.display.HTML object>"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

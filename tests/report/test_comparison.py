@@ -118,21 +118,19 @@ def scores_of_classes(gold: list[str], found: list[str]) -> dict[str, float]:
     return {"accuracy": accuracy_score(gold, found), "f1_macro": f1_score(gold, found, average="macro")}
 
 
-def scores_of_sets(gold: list[list[str]], found: list[list[str]]) -> dict[str, float]:
-    sides = [[[name in row for name in CLASSES] for row in side] for side in (gold, found)]
-    return {"f1_micro": f1_score(*sides, average="micro")}
+def scores_of_sets(*sides: list[list[str]]) -> dict[str, float]:
+    return {
+        "f1_micro": f1_score(*([[name in row for name in CLASSES] for row in side] for side in sides), average="micro")
+    }
 
 
 def scores_of_answers(gold: list[list[str]], found: list[list[str]]) -> dict[str, Any]:
     return summarise(score_answers(gold, ["".join(texts) for texts in found]))
 
 
-def scores_of_entities(gold: list[list[str]], found: list[list[str]]) -> dict[str, Any]:
-    return {**score_labels(gold, found, True), "intervals_95": {"f1": sentence_interval(gold, found, True)}}
-
-
-def scores_of_words(gold: list[list[str]], found: list[list[str]]) -> dict[str, Any]:
-    return {**score_labels(gold, found, False), "intervals_95": {"accuracy": sentence_interval(gold, found, False)}}
+def scores_of_tags(decisive: str, *sides: list[list[str]]) -> dict[str, Any]:
+    are_entities = decisive == "f1"
+    return {**score_labels(*sides, are_entities), "intervals_95": {decisive: sentence_interval(*sides, are_entities)}}
 
 
 # How a run is saved, the score that decides, references for the scores of labels and predictions, and what is shown.
@@ -140,8 +138,13 @@ KINDS: dict[str, tuple[Any, str, Any, str]] = {
     "classes": (save_classes, "accuracy", scores_of_classes, "| better |"),
     "sets": (save_sets, "f1_micro", scores_of_sets, "micro F1"),
     "numbers": (save_numbers, "rmse", lambda *sides: {"rmse": root_mean_squared_error(*sides)}, "most on the first."),
-    "entities": (save_tags, "f1", scores_of_entities, "F1 of entities"),
-    "words": (partial(save_tags, names=("NOUN", "VERB", "X")), "accuracy", scores_of_words, "macro F1"),
+    "entities": (save_tags, "f1", partial(scores_of_tags, "f1"), "F1 of entities"),
+    "words": (
+        partial(save_tags, names=("NOUN", "VERB", "X")),
+        "accuracy",
+        partial(scores_of_tags, "accuracy"),
+        "macro F1",
+    ),
     "answers": (save_answers, "f1", scores_of_answers, "| the old dog, a dog | 1951 | the old dog |"),
 }
 
@@ -177,19 +180,15 @@ def test_the_greatest_disagreements_of_numbers_are_first(tmp_path: Path) -> None
     assert ids == sorted(ids, key=lambda each: -apart[each])
 
 
-def test_texts_are_matched_in_any_order(runs: list[Path], tmp_path: Path) -> None:
-    rows = [*np.random.default_rng(5).permutation(60), 60, 61]
-    expected, found = compared(*runs), compared(runs[0], save_run(tmp_path / "shuffled", 2, rows))
-    assert {**found["differences"][0], "run": "run2"} == expected["differences"][0]
-    assert [each["id"] for each in found["disagreements"]] == [each["id"] for each in expected["disagreements"]]
-
-
-def test_texts_of_disagreements_are_those_of_the_wrong_answers(
+def test_texts_are_matched_in_any_order_and_shown_where_the_runs_disagree(
     runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     """Of two runs that disagree, one is wrong. The rows of the second are in another order."""
-    rows = [*np.random.default_rng(5).permutation(60), 61, 60]
+    rows = [*np.random.default_rng(5).permutation(60), 60, 61]
     shuffled = save_run(tmp_path / "shuffled", 2, rows)
+    expected, found = compared(*runs), compared(runs[0], shuffled)
+    assert {**found["differences"][0], "run": "run2"} == expected["differences"][0]
+    assert [each["id"] for each in found["disagreements"]] == [each["id"] for each in expected["disagreements"]]
     for folder, order in ((runs[0], range(len(TEXTS))), (shuffled, rows)):
         labels, predicted = columns(folder)
         texts, places = [TEXTS[row] for row in order], [f"test.csv, row {row + 1}" for row in order]

@@ -21,7 +21,7 @@ from shared import refused
 from toy_text import toy_tokenizer
 
 from modeling_scratch.doctor.diagnosis import folder_of
-from modeling_scratch.sharing.uploads import check_contents
+from modeling_scratch.sharing.uploads import checked_files
 from modeling_scratch.sharing.verification import write_verification
 from modeling_scratch.utils.errors import DataError
 
@@ -314,6 +314,6 @@ def test_arguments_and_texts_that_cannot_work(hub, folder, capfd):
     ):
         not_pushed(capfd, options(folder, "user/x", *arguments), part)
     (folder / "README.md").write_text(f"sha256:{'0a' * 32}\nhf_short\n{'hf_' * 100_000}\nof-no-known-form\n")
-    check_contents(folder, ["README.md"])  # what resembles tokens
+    checked_files(folder, "")  # what resembles tokens
     with pytest.raises(DataError, match=r"README.md: contains an access token in line 4; remove it"):
-        check_contents(folder, ["README.md"], "of-no-known-form")
+        checked_files(folder, "of-no-known-form")
