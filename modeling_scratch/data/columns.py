@@ -28,6 +28,9 @@ TEXT_REMEDY = "; name the text column with --text_column"
 OF_WORDS = re.compile(r"[^\x00-\x7f]|[A-Za-z]\S*\s+\S*[A-Za-z]")  # unlike a date, an id, a file or an address
 ANSWER = "answer"  # the column in which Prodigy has whether the label was accepted
 MOST_NAMES = 10  # of columns in an error
+TASK_OF_COLUMN = {  # of lists or objects
+    "tokens": "tokens", "words": "tokens", "paragraphs": "answers", "answers": "answers", "translation": "translation",
+}  # fmt: skip
 INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")  # canonical ones only: "007" stays a string
 LIST = re.compile(r"\[.*\]", re.DOTALL)
 ITEM = re.compile(r"'([^']*)'|\"([^\"]*)\"|([^\s,\[\]]+)")
@@ -118,7 +121,8 @@ def choose_columns(
     label_column = label_column or _label_by_name(columns, text_columns, where)
     text_columns = text_columns or [_text_by_look(columns, label_column, where)]
     if label_column is None:
-        others = {name: values for name, values in columns.items() if name not in text_columns}
+        is_squad = "context" in columns and "answers" in _nested(columns)  # whose contexts repeat as labels do
+        others = {name: values for name, values in columns.items() if name not in text_columns and not is_squad}
         found = [name for name, values in others.items() if _repeats(values) or _are_sets(values)]
         found = found or [name for name, values in others.items() if _are_fractions(values)]
         varying = [name for name in found if len({*map(str, others[name])}) > 1]
@@ -169,14 +173,21 @@ def _only(candidates: Sequence[str], kind: str, columns: Mapping[str, Sequence[o
         return candidates[0]
     names = first_few([repr(name) for name in (candidates or columns)], MOST_NAMES, " or " if candidates else ", ")
     what = f"candidate {kind} columns: {names}" if candidates else f"none of the columns {names} looks like the {kind}"
-    nested = [name for name, values in columns.items() if any(isinstance(value, Mapping | list) for value in values)]
+    nested = _nested(columns)
     hint = "two names are a pair of texts" if kind == "text" else "several labels of a text are one column of lists"
     if kind == "label" and candidates and all(is_multi_hot(columns[name]) for name in candidates):
         lists = f"table['labels'] = table[{[*candidates]}].values.tolist()"
         hint = f"{hint}: {lists}, with --class_names {' '.join(candidates)}"
     if nested and (kind == "text" or not candidates):
-        hint = f"{nested[0]!r} has objects or lists: export a table such as CSV, or use pandas.json_normalize"
+        advice = "export a table such as CSV, or use pandas.json_normalize"
+        if tasks := [TASK_OF_COLUMN[name] for name in nested if name in TASK_OF_COLUMN]:
+            advice = f"`modeling-scratch train-{tasks[0]}` trains on such files"
+        hint = f"{nested[0]!r} has objects or lists: {advice}"
     raise DataError(f"{where}: {what}; choose one with --{kind}_column ({hint})")
+
+
+def _nested(columns: Mapping[str, Sequence[object]]) -> list[str]:
+    return [name for name, values in columns.items() if any(isinstance(value, Mapping | list) for value in values)]
 
 
 def _are_texts(values: Sequence[object]) -> bool:

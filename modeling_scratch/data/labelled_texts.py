@@ -18,7 +18,7 @@ import datasets
 import numpy as np
 
 from ..configuration_scratch import ProblemType
-from ..utils.errors import DataError, counted, first_few, quoted
+from ..utils.errors import DataError, counted, first_few, quoted, some
 from ..utils.files import rows_digest
 from .columns import SAMPLE_ROWS, Label, choose_columns, label_key, normalised, parse_texts
 from .held_out import Division, left_out, missing_splits, overlaps
@@ -103,7 +103,10 @@ class ReviewData:
         return zip(self.texts(split), shown)
 
     def conflicts(self) -> list[dict[str, str]]:
-        """Return of each text that occurs with different labels the place of each label."""
+        """Return of each text that occurs with different labels the place of each label.
+
+        A part of a set is another label: training on it would have a class absent that the other row has.
+        """
         places: dict[str, dict[str, str]] = {}
         for split in self.splits:
             for (text, label), where in zip(self._shown(split), self.places_of(split)):
@@ -160,6 +163,7 @@ def load_splits(arguments: DataArguments) -> ReviewData:
         sources=sources,
         held_out=held_out,
     )
+    warnings += [warning for split in splits if split != "train" for warning in _absent(split, splits[split], names)]
     warnings += _conflict_warnings(data.conflicts())
     warnings += overlaps({split: data.texts(split) for split in splits if split not in missing}, "text")
     return data
@@ -333,6 +337,12 @@ def _labels(examples: Iterable[Example]) -> list[Any]:
 def _counts(examples: Iterable[Example]) -> dict[Label, int]:
     """Return the number of texts of each class, the most frequent first; none for numbers."""
     return dict(Counter(_labels(one for one in examples if isinstance(one.label, tuple))).most_common())
+
+
+def _absent(split: str, rows: Sequence[Example], names: Mapping[Label, str]) -> list[str]:
+    """Return a warning on the classes that an evaluated split lacks, which its scores do not tell of."""
+    absent = [quoted(names[label]) for label in names.keys() - _counts(rows).keys()]
+    return [f"{split}: has no text of {some(sorted(absent))}, which its scores do not tell of"] if absent else []
 
 
 def _conflict_warnings(conflicts: Sequence[Mapping[Any, str]]) -> list[str]:

@@ -29,7 +29,7 @@ from .tables import (
     refuse_links_out,
     select,
 )
-from .text_files import CONLL, format_of, intact, unknown_format
+from .text_files import CONLL, format_of, intact, other_command, unknown_format
 from .text_pairs import TEXT_COLUMN_HELP, TextColumns, as_recorded, column_names
 
 if TYPE_CHECKING:  # who names files needs no such library, and waits a second for it
@@ -85,8 +85,9 @@ def find_splits(folder: Path, suffixes: Collection[str] = tuple(READERS)) -> dic
         return {"train": [folder]}
     if "train" not in found:
         names = ", ".join(sorted(path.name for path in folder.iterdir())[:10]) or "nothing"
+        advice = max(map(other_command, folder.glob("train.*")), default="")
         wanted = f"{', '.join('train' + s for s in suffixes)}, or shards such as train-00000-of-00002.parquet"
-        raise DataError(f"{folder}: no train file ({wanted}); it contains {names}")
+        raise DataError(f"{folder}: no train file ({wanted}); it contains {names}{advice}")
     for split, kinds in found.items():
         ((_, shards, _), files), *others = kinds.items()
         if others:
