@@ -17,7 +17,7 @@ import transformers
 from transformers import HfArgumentParser, TrainingArguments
 
 from .errors import DataError, panics_as_errors
-from .retired_options import retired
+from .options import retired
 from .terminal import escape_missing_letters, flush_output
 
 # Inherited arguments that the short help includes.
