@@ -37,7 +37,7 @@ from modeling_scratch.data.packed_documents import (
 )
 from modeling_scratch.data.text_pairs import TextPair, parts_of
 from tokenization import KINDS, train_character_tokenizer, train_wordlevel_tokenizer
-from tokenization.building import LONG_TEXT
+from tokenization.training import LONG_TEXT
 
 GENERATOR = np.random.default_rng(0)
 TEXTS = ["".join(GENERATOR.choice(list("abcdefg \n"), size)) for size in GENERATOR.integers(1, 60, 50)]
