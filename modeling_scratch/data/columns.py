@@ -160,8 +160,9 @@ def _label_by_name(columns: Mapping[str, Sequence[object]], text_columns: Collec
     return _only(named, "label", columns, where) if named else None
 
 
-def _text_by_look(columns: Mapping[str, Sequence[object]], label_column: str | None, where: str) -> str:
-    strings = [name for name, values in columns.items() if name != label_column and _are_texts(values)]
+def _text_by_look(columns: Mapping[str, Sequence[Any]], label_column: str | None, where: str) -> str:
+    others = [name for name, values in columns.items() if name != label_column and _are(values, str)]
+    strings = [name for name in others if not all(NUMBER.fullmatch(text.strip()) for text in columns[name])]
     candidates = [name for name in strings if not _repeats(columns[name])] or strings  # labels are strings, too
     preferred = [name for name in candidates if name.lower() in TEXT_NAMES]
     preferred = preferred or [name for name in candidates if any(OF_WORDS.search(str(text)) for text in columns[name])]
@@ -188,10 +189,6 @@ def _only(candidates: Sequence[str], kind: str, columns: Mapping[str, Sequence[o
 
 def _nested(columns: Mapping[str, Sequence[object]]) -> list[str]:
     return [name for name, values in columns.items() if any(isinstance(value, Mapping | list) for value in values)]
-
-
-def _are_texts(values: Sequence[object]) -> bool:
-    return _are(values, str) and not all(NUMBER.fullmatch(str(value).strip()) for value in values)
 
 
 def _are(values: Sequence[object], types: Any) -> bool:

@@ -158,14 +158,11 @@ def run_program(
     except expected as error:
         with suppress(OSError):
             flush_output()
-        parser.error(_message(error, any(isinstance(each, TrainingArguments) for each in dataclasses)))
+        message = str(error)
+        if isinstance(error, OSError) and error.errno in NO_ROOM:  # the system then names no file
+            resumes = any(isinstance(each, TrainingArguments) for each in dataclasses)
+            advice = "resume with --resume_from_checkpoint last" if resumes else "repeat the command"
+            message = f"{error}: the output could not be written; free disk space, then {advice}"
+        parser.error(message)
     except KeyboardInterrupt:
         parser.exit(130, f"{parser.prog}: stopped\n")
-
-
-def _message(error: Exception, resumes: bool) -> str:
-    """Return the error's message, with advice if the disk is full: the system then names no file."""
-    if isinstance(error, OSError) and error.errno in NO_ROOM:
-        advice = "resume with --resume_from_checkpoint last" if resumes else "repeat the command"
-        return f"{error}: the output could not be written; free disk space, then {advice}"
-    return str(error)

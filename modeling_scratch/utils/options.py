@@ -89,12 +89,12 @@ def built(kinds: Sequence[type], named: Mapping[str, Any]) -> tuple[Any, ...]:
 
     Raises `DataError` for a value of another type than its field.
     """
-    return tuple(kind(**_values(kind, named)) for kind in kinds)
-
-
-def _values(kind: type, named: Mapping[str, Any]) -> dict[str, Any]:
-    hints, names = get_type_hints(kind), [each.name for each in fields(kind)]
-    return {name: _value(name, hints[name], named[name]) for name in names if named.get(name) is not None}
+    found = []
+    for kind in kinds:
+        hints, names = get_type_hints(kind), [each.name for each in fields(kind)]
+        values = {name: _value(name, hints[name], named[name]) for name in names if named.get(name) is not None}
+        found.append(kind(**values))
+    return tuple(found)
 
 
 def _value(name: str, hint: Any, value: Any) -> Any:
