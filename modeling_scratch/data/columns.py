@@ -4,12 +4,12 @@
 import json
 import math
 import re
-import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
+from unicodedata import category, normalize
 
 from ..utils.errors import DataError, first_few
 from .dialects import NUMBER
@@ -35,6 +35,7 @@ INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")  # canonical ones only: "007" st
 LIST = re.compile(r"\[.*\]", re.DOTALL)
 ITEM = re.compile(r"'([^']*)'|\"([^\"]*)\"|([^\s,\[\]]+)")
 ON, OFF = (1, "1", "1.0"), (0, "0", "0.0")  # True is 1
+INVISIBLE = "Cf"  # the category of characters without a glyph
 JOINERS = "\u200c\u200d"  # of letters in Persian, of emoji
 
 
@@ -44,12 +45,8 @@ JOINERS = "\u200c\u200d"  # of letters in Persian, of emoji
 def is_missing(value: object) -> bool:
     """Return whether a value is null, NaN or a string of blanks and invisible characters."""
     if isinstance(value, str):
-        return not value[:1].isalnum() and all(each.isspace() or _is_invisible(each) for each in value)
+        return not value[:1].isalnum() and all(each.isspace() or category(each) == INVISIBLE for each in value)
     return value is None or (isinstance(value, float) and math.isnan(value))
-
-
-def _is_invisible(character: str) -> bool:
-    return unicodedata.category(character) == "Cf"
 
 
 def label_key(label: Any) -> Any:
@@ -58,13 +55,13 @@ def label_key(label: Any) -> Any:
         return label
     if label.isascii():
         return " ".join(label.split())
-    visible = "".join(each for each in label if each in JOINERS or not _is_invisible(each))
-    return " ".join(unicodedata.normalize("NFC", visible).split())
+    visible = "".join(each for each in label if each in JOINERS or category(each) != INVISIBLE)
+    return " ".join(normalize("NFC", visible).split())
 
 
 def normalised(text: str) -> str:
     """Return what texts share that differ only by case, white space or compatibility characters (NFKC)."""
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    return " ".join(normalize("NFKC", text).casefold().split())
 
 
 def parse_text(value: object, column: str, where: str, remedy: str = TEXT_REMEDY) -> str:

@@ -23,7 +23,6 @@ from .text_pairs import column_names, parts_of
 
 DocumentKind = Literal["file", "paragraph", "line"]
 
-OWN_SPLIT = "the data set's own split"
 HELD_OUT_FRACTION, MOST_HELD_OUT = 0.1, 200  # of the documents, for the loss of the masked tokens
 
 
@@ -101,7 +100,7 @@ def load_documents(arguments: DocumentArguments) -> Documents:
         notes += [*table.header_notes(found), *(f"{table.path.name}: text column {name!r}" for name in found)]
     train = list(read_documents(sources["train"], arguments))
     if "validation" in sources:
-        validation, what = list(read_documents(sources["validation"], arguments)), OWN_SPLIT
+        validation, what = list(read_documents(sources["validation"], arguments)), "the data set's own split"
     else:
         train, validation, what = hold_out(train, arguments.validation_fraction, arguments.split_seed)
     if not any(validation) or not any(train):

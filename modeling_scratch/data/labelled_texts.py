@@ -184,12 +184,12 @@ def _opened(arguments: DataArguments) -> tuple[Mapping[str, Source], tuple[str, 
         sample = [row.values for row in islice(train.rows(), SAMPLE_ROWS)]
         columns = choose_columns(sample, str(train), arguments.text_column, arguments.label_column)
     except DataError as error:  # which how the table was read may explain
-        header = train.first.header_notes(()) if isinstance(train, FileSource) else []
+        header = train.tables[0].header_notes(()) if isinstance(train, FileSource) else []
         raise DataError("; ".join([str(error), *notes, *header])) from error
     if isinstance(train, FileSource):
         given = {*column_names(arguments.text_column), arguments.label_column}
-        notes += train.first.header_notes(name for name in columns if name not in given)
-        if not train.first.has_header:  # and so in the other splits, where a few rows may not tell it
+        notes += train.tables[0].header_notes(name for name in columns if name not in given)
+        if not train.tables[0].has_header:  # and so in the other splits, where a few rows may not tell it
             form = replace(arguments.form, no_header=True)
             sources = {name: replace(each, form=form) for name, each in sources.items() if isinstance(each, FileSource)}
     if len(sources) == 1:

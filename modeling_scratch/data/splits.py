@@ -219,11 +219,6 @@ class FileSource:
         """The files that are tables, and how they are read."""
         return [open_table(path, self.form) for path in self.paths if format_of(path) not in (".txt", *CONLL)]
 
-    @property
-    def first(self) -> Table:
-        """The first table, whose header names the columns."""
-        return self.tables[0]
-
     def notes(self) -> Iterator[str]:
         """Yield what was found on how the tables are read."""
         return chain.from_iterable(table.notes for table in self.tables)
