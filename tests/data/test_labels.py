@@ -53,37 +53,27 @@ TOLD_BY_LABELS = [
     (".jsonl", [1, "0", "n/a"], ONE, None, "'n/a' (6 rows); if they are, add --drop_labels"),
     (".jsonl", [True, False], ONE, ["False", "True"], None),
 ]
+TOLD_BY_OPTIONS = [
+    (".csv", JOINED, SEVERAL, ["a", "b", "c"], "as --label_separator '|' is given", {"label_separator": "|"}),
+    (".csv", ["1", "2"], NUMBER, ["label"], None, {"problem_type": NUMBER}),
+    (".csv", ["1.5", "2.10", "3.5"], ONE, ["1.5", "2.10", "3.5"], None, {"problem_type": ONE}),
+    (".jsonl", [["a"], ["b"]], ONE, ["a", "b"], None, {"problem_type": ONE}),
+]
+TOLD = [*((*row, {}) for row in TOLD_BY_LABELS), *TOLD_BY_OPTIONS]
 
 
-@pytest.mark.parametrize(("suffix", "labels", "problem_type", "names", "told"), TOLD_BY_LABELS)
-def test_the_labels_tell_the_problem_type(
-    tmp_path: Path, suffix: str, labels: list, problem_type: str, names: list[str] | None, told: str | None
+@pytest.mark.parametrize(("suffix", "labels", "problem_type", "names", "told", "options"), TOLD, ids=range(len(TOLD)))
+def test_the_labels_or_an_option_tell_the_problem_type(
+    tmp_path: Path, suffix: str, labels: list, problem_type: str, names: list | None, told: str | None, options: dict
 ) -> None:
     file_of(tmp_path, suffix, labels * 6)
-    data = load(tmp_path)
+    data = load(tmp_path, **options)
     assert (data.problem_type, data.label_names) == (problem_type, names or data.label_names)
     notes = [*data.notes, *data.warnings]
     found = [note for note in notes if "problem" in note or "probably" in note or "--label" in note]
     assert any(told in note for note in notes) if told else found == []
     if "," in str(labels[0]) and problem_type == NUMBER:
         assert {*data.labels("train")} == {float(label.replace(",", ".")) for label in labels}
-
-
-@pytest.mark.parametrize(
-    ("suffix", "labels", "option", "problem_type", "names"),
-    [
-        (".csv", JOINED, {"label_separator": "|"}, SEVERAL, ["a", "b", "c"]),
-        (".csv", ["1", "2"] * 6, {"problem_type": NUMBER}, NUMBER, ["label"]),
-        (".csv", ["1.5", "2.10", "3.5"] * 4, {"problem_type": ONE}, ONE, ["1.5", "2.10", "3.5"]),
-        (".jsonl", [["a"], ["b"]] * 6, {"problem_type": ONE}, ONE, ["a", "b"]),
-    ],
-)
-def test_an_option_tells_the_problem_type(
-    tmp_path: Path, suffix: str, labels: list, option: dict, problem_type: str, names: list[str]
-) -> None:
-    file_of(tmp_path, suffix, labels)
-    data = load(tmp_path, **option)
-    assert (data.problem_type, data.label_names) == (problem_type, names)
 
 
 @pytest.mark.parametrize(("suffix", "labels"), [(".jsonl", SETS), (".csv", JOINED)])
