@@ -142,11 +142,7 @@ def decoded_lines(path: Path, encoding: str | None, newline: str | None, **optio
 
 
 def text_lines(
-    handle: Any,
-    where: str,
-    encoding: str | None = None,
-    newline: str | None = "\n",
-    longest: int = MAX_CHARACTERS,
+    handle: Any, where: str, encoding: str | None = None, newline: str | None = "\n", longest: int = MAX_CHARACTERS
 ) -> Iterator[str]:
     """Yield the decoded lines with their ends. encoding: by default UTF-8, or UTF-16 with a byte order mark.
 
