@@ -163,8 +163,7 @@ def load_splits(arguments: DataArguments) -> ReviewData:
         sources=sources,
         held_out=held_out,
     )
-    warnings += [warning for split in splits if split != "train" for warning in _absent(split, splits[split], names)]
-    warnings += _conflict_warnings(data.conflicts())
+    warnings += [*_absent_warnings(splits, names), *_conflict_warnings(data.conflicts())]
     warnings += overlaps({split: data.texts(split) for split in splits if split not in missing}, "text")
     return data
 
@@ -339,10 +338,12 @@ def _counts(examples: Iterable[Example]) -> dict[Label, int]:
     return dict(Counter(_labels(one for one in examples if isinstance(one.label, tuple))).most_common())
 
 
-def _absent(split: str, rows: Sequence[Example], names: Mapping[Label, str]) -> list[str]:
-    """Return a warning on the classes that an evaluated split lacks, which its scores do not tell of."""
-    absent = [quoted(names[label]) for label in names.keys() - _counts(rows).keys()]
-    return [f"{split}: has no text of {some(sorted(absent))}, which its scores do not tell of"] if absent else []
+def _absent_warnings(splits: Mapping[str, Sequence[Example]], names: Mapping[Label, str]) -> Iterator[str]:
+    """Yield a warning for each evaluated split that lacks a class of train."""
+    for split, rows in splits.items():
+        absent = sorted(quoted(names[label]) for label in names.keys() - _counts(rows).keys())
+        if absent and split != "train":
+            yield f"{split}: has no text of {some(absent)}, which its scores do not tell of"
 
 
 def _conflict_warnings(conflicts: Sequence[Mapping[Any, str]]) -> list[str]:
