@@ -15,11 +15,6 @@ from .columns import Label, normalised
 from .label_types import is_placeholder, parse_class
 from .tables import did_you_mean, read_rows
 
-LABEL_MAP_HELP = (
-    'Labels to read as another one: source=target, e.g. Billing=billing "log in=login", or a csv file with the columns '
-    "source and target."
-)
-DROP_LABELS_HELP = "Labels whose rows are left out, such as the placeholder N/A."
 LABEL_MAP_COLUMNS = "source", "target"
 LEAST_ROWS = 5  # of a class that can be learned
 IMBALANCE = 9  # a greater ratio of class sizes is high (Fernández et al. 2018, Learning from Imbalanced Data Sets)

@@ -16,7 +16,7 @@ from ..configuration_scratch import ProblemType
 from ..utils.errors import DataError, one_line
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs
 from ..utils.options import option
-from .labels import DROP_LABELS_HELP, LABEL_MAP_HELP, parse_label_map
+from .labels import parse_label_map
 from .tables import (
     FOUND,
     READERS,
@@ -172,8 +172,12 @@ class DataArguments(TableArguments, SplitArguments):
     train_file: str | None = option(None, "Training data: csv, tsv, jsonl, parquet or xlsx.")
     text_column: TextColumns = option(None, TEXT_COLUMN_HELP)
     label_column: str | None = option(None, "The label column; inferred by default.")
-    label_map: list[str] | None = option(None, LABEL_MAP_HELP)
-    drop_labels: list[str] | None = option(None, DROP_LABELS_HELP)
+    label_map: list[str] | None = option(
+        None,
+        'Labels to read as another one: source=target, e.g. Billing=billing "log in=login", or a csv file with the '
+        "columns source and target.",
+    )
+    drop_labels: list[str] | None = option(None, "Labels whose rows are left out, such as the placeholder N/A.")
     class_names: list[str] | None = option(None, "The label names, in the order of the class ids.")
     problem_type: ProblemType | None = option(None, "A text has one class, several, or a number; inferred by default.")
     label_separator: str | None = option(None, "What separates the labels of a text in a cell, e.g. '|'.")

@@ -96,7 +96,7 @@ def test_what_pandas_writes_is_read(tmp_path: Path, name: str, options: dict) ->
 )
 def test_quotes_may_be_literal_and_gaps_those_of_databases(tmp_path: Path, name, delimiter, further) -> None:
     """GLUE's files have unbalanced quotes, with whole rows between two of them."""
-    texts = ['"He said, well', "she said", 'they said"', '"all"', *further, "\\N", "C:\\N"]
+    texts = ['"He said, well', "she said", 'they said"', '"all"', 'a \\"b', *further, "\\N", "C:\\N"]
     lines = [delimiter.join(row) for row in [("text", "label"), *((text, "a") for text in texts)]]
     path = write_text(tmp_path / name, "\n".join(lines))
     assert texts_of(path) == [text.removeprefix("\\N") for text in texts]
