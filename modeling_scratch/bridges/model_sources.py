@@ -19,9 +19,8 @@ import modeling_scratch
 from ..configuration_scratch import ScratchConfig
 from ..modeling_base import ScratchPreTrainedModel
 from ..pipelines import TARGET_FOLDER
-from ..utils.errors import DataError, first_few, one_line
-from ..utils.library_messages import hidden_messages
-from ..utils.retired_options import refuse_retired
+from ..utils.errors import DataError, first_few, hidden_messages, one_line
+from ..utils.options import retired
 from .configs import FAMILIES, why_not
 from .conversion import savable
 from .model_limits import NO_LIMIT, check_model_files
@@ -74,7 +73,8 @@ def _parse_overrides(text: str) -> dict[str, Any]:
         name, equals, value = part.partition("=")
         if not equals:
             raise DataError(f"--config_overrides: {part!r} does not have the form name=value")
-        refuse_retired(name)
+        if line := retired(name):
+            raise DataError(line)
         overrides[name] = parse_value(value)
         if name in DECIDED_ELSEWHERE or name.endswith("_token_id"):
             raise DataError(f"--config_overrides {name}: determined by the tokenizer and the data (--vocab_size)")

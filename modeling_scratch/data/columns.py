@@ -4,12 +4,12 @@
 import json
 import math
 import re
-import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
+from unicodedata import category, normalize
 
 from ..utils.errors import DataError, first_few
 from .dialects import NUMBER
@@ -28,10 +28,14 @@ TEXT_REMEDY = "; name the text column with --text_column"
 OF_WORDS = re.compile(r"[^\x00-\x7f]|[A-Za-z]\S*\s+\S*[A-Za-z]")  # unlike a date, an id, a file or an address
 ANSWER = "answer"  # the column in which Prodigy has whether the label was accepted
 MOST_NAMES = 10  # of columns in an error
+TASK_OF_COLUMN = {  # of lists or objects
+    "tokens": "tokens", "words": "tokens", "paragraphs": "answers", "answers": "answers", "translation": "translation",
+}  # fmt: skip
 INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")  # canonical ones only: "007" stays a string
 LIST = re.compile(r"\[.*\]", re.DOTALL)
 ITEM = re.compile(r"'([^']*)'|\"([^\"]*)\"|([^\s,\[\]]+)")
 ON, OFF = (1, "1", "1.0"), (0, "0", "0.0")  # True is 1
+INVISIBLE = "Cf"  # the category of characters without a glyph
 JOINERS = "\u200c\u200d"  # of letters in Persian, of emoji
 
 
@@ -41,12 +45,8 @@ JOINERS = "\u200c\u200d"  # of letters in Persian, of emoji
 def is_missing(value: object) -> bool:
     """Return whether a value is null, NaN or a string of blanks and invisible characters."""
     if isinstance(value, str):
-        return not value[:1].isalnum() and all(each.isspace() or _is_invisible(each) for each in value)
+        return not value[:1].isalnum() and all(each.isspace() or category(each) == INVISIBLE for each in value)
     return value is None or (isinstance(value, float) and math.isnan(value))
-
-
-def _is_invisible(character: str) -> bool:
-    return unicodedata.category(character) == "Cf"
 
 
 def label_key(label: Any) -> Any:
@@ -55,13 +55,13 @@ def label_key(label: Any) -> Any:
         return label
     if label.isascii():
         return " ".join(label.split())
-    visible = "".join(each for each in label if each in JOINERS or not _is_invisible(each))
-    return " ".join(unicodedata.normalize("NFC", visible).split())
+    visible = "".join(each for each in label if each in JOINERS or category(each) != INVISIBLE)
+    return " ".join(normalize("NFC", visible).split())
 
 
 def normalised(text: str) -> str:
     """Return what texts share that differ only by case, white space or compatibility characters (NFKC)."""
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    return " ".join(normalize("NFKC", text).casefold().split())
 
 
 def parse_text(value: object, column: str, where: str, remedy: str = TEXT_REMEDY) -> str:
@@ -118,7 +118,8 @@ def choose_columns(
     label_column = label_column or _label_by_name(columns, text_columns, where)
     text_columns = text_columns or [_text_by_look(columns, label_column, where)]
     if label_column is None:
-        others = {name: values for name, values in columns.items() if name not in text_columns}
+        is_squad = "context" in columns and "answers" in _nested(columns)  # whose contexts repeat as labels do
+        others = {name: values for name, values in columns.items() if name not in text_columns and not is_squad}
         found = [name for name, values in others.items() if _repeats(values) or _are_sets(values)]
         found = found or [name for name, values in others.items() if _are_fractions(values)]
         varying = [name for name in found if len({*map(str, others[name])}) > 1]
@@ -156,8 +157,9 @@ def _label_by_name(columns: Mapping[str, Sequence[object]], text_columns: Collec
     return _only(named, "label", columns, where) if named else None
 
 
-def _text_by_look(columns: Mapping[str, Sequence[object]], label_column: str | None, where: str) -> str:
-    strings = [name for name, values in columns.items() if name != label_column and _are_texts(values)]
+def _text_by_look(columns: Mapping[str, Sequence[Any]], label_column: str | None, where: str) -> str:
+    others = [name for name, values in columns.items() if name != label_column and _are(values, str)]
+    strings = [name for name in others if not all(NUMBER.fullmatch(text.strip()) for text in columns[name])]
     candidates = [name for name in strings if not _repeats(columns[name])] or strings  # labels are strings, too
     preferred = [name for name in candidates if name.lower() in TEXT_NAMES]
     preferred = preferred or [name for name in candidates if any(OF_WORDS.search(str(text)) for text in columns[name])]
@@ -169,18 +171,21 @@ def _only(candidates: Sequence[str], kind: str, columns: Mapping[str, Sequence[o
         return candidates[0]
     names = first_few([repr(name) for name in (candidates or columns)], MOST_NAMES, " or " if candidates else ", ")
     what = f"candidate {kind} columns: {names}" if candidates else f"none of the columns {names} looks like the {kind}"
-    nested = [name for name, values in columns.items() if any(isinstance(value, Mapping | list) for value in values)]
+    nested = _nested(columns)
     hint = "two names are a pair of texts" if kind == "text" else "several labels of a text are one column of lists"
     if kind == "label" and candidates and all(is_multi_hot(columns[name]) for name in candidates):
         lists = f"table['labels'] = table[{[*candidates]}].values.tolist()"
         hint = f"{hint}: {lists}, with --class_names {' '.join(candidates)}"
     if nested and (kind == "text" or not candidates):
-        hint = f"{nested[0]!r} has objects or lists: export a table such as CSV, or use pandas.json_normalize"
+        advice = "export a table such as CSV, or use pandas.json_normalize"
+        if tasks := [TASK_OF_COLUMN[name] for name in nested if name in TASK_OF_COLUMN]:
+            advice = f"`modeling-scratch train-{tasks[0]}` trains on such files"
+        hint = f"{nested[0]!r} has objects or lists: {advice}"
     raise DataError(f"{where}: {what}; choose one with --{kind}_column ({hint})")
 
 
-def _are_texts(values: Sequence[object]) -> bool:
-    return _are(values, str) and not all(NUMBER.fullmatch(str(value).strip()) for value in values)
+def _nested(columns: Mapping[str, Sequence[object]]) -> list[str]:
+    return [name for name, values in columns.items() if any(isinstance(value, Mapping | list) for value in values)]
 
 
 def _are(values: Sequence[object], types: Any) -> bool:

@@ -17,7 +17,7 @@ from collections.abc import Collection
 from functools import cache, lru_cache
 from itertools import chain, cycle, islice
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 Split = Literal["train", "validation", "test"]
 
@@ -92,12 +92,8 @@ def pairs_for(kind: str, pattern: str, split: Split, common: bool = False) -> li
     return [n for n in numbers if n < most] or numbers
 
 
-class Choice(NamedTuple):
-    """An opinion word of a review. agrees: +1 if it says what the review says, -1 if it says the opposite."""
-
-    kind: str
-    word: str
-    agrees: int
+# An opinion word of a review: its kind, the word, +1 if it says what the review says, and -1 for the opposite
+Choice = tuple[str, str, int]
 
 
 class Writer:
@@ -165,7 +161,7 @@ class Writer:
         words = {n: PAIRS[kind][n][sign > 0] for n in numbers}
         number = min(numbers, key=lambda n: 8 * agrees * self.excess[words[n]] + self.uses[words[n]])
         self.used.add((kind, number))
-        self.choices.append(Choice(kind, words[number], agrees))
+        self.choices.append((kind, words[number], agrees))
         return words[number]
 
 

@@ -16,6 +16,8 @@ UNQUOTED = ("\t", "|")  # which texts hardly contain, so that quotes may belong 
 SAMPLE_RECORDS = 100
 NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 SEPARATOR_LINE = re.compile(r"\ufeff?\"?sep=(.)\"?\s*")  # of Excel, above the header
+ESCAPED_QUOTE = re.compile(r'\\"\w')  # not doubled, nor at the end of a field
+ESCAPED = re.compile(r"\\(.)")
 BLANK_BEFORE_QUOTE = re.compile(r'[,;\t|] +"')  # as in `a, "b"`
 
 
@@ -51,7 +53,10 @@ def find_dialect(sample: list[str], rest: Iterable[str], given: str | None, is_t
     first = sample[0] if sample else ""
     if is_tsv and not given and ("\t" in first or not {*first} & {*DELIMITERS}):
         given = "\t"
-    style = {"skipinitialspace": given != "\t" and any(map(BLANK_BEFORE_QUOTE.search, sample))}
+    style: dict[str, Any] = {"skipinitialspace": given != "\t" and any(map(BLANK_BEFORE_QUOTE.search, sample))}
+    is_escape = {*chain.from_iterable(map(ESCAPED.findall, sample))} <= {'"', "\\", *DELIMITERS}  # unlike in C:\new
+    if is_escape and any(map(ESCAPED_QUOTE.search, sample)):
+        style["escapechar"] = "\\"
     whole, start = tee(chain(sample, rest))
     found = _delimiter(start, [given] if given else DELIMITERS, **style)
     del start  # which would keep all lines in memory

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Load unlabelled text: training and validation documents.
+"""Load unlabelled text: training and validation documents, and the texts that a classifier is pretrained on.
 
 The test split is never opened, so that pretraining cannot contaminate a later evaluation.
 """
@@ -13,15 +13,17 @@ from typing import Any, Literal
 from ..utils.errors import DataError, counted
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, rows_digest
 from ..utils.options import option
-from .columns import find_text_columns, is_missing, parse_text
+from .columns import find_text_columns, is_missing, normalised, parse_text
 from .held_out import draw, overlaps
-from .splits import DatasetSource, FileSource, Source, check_sources, open_splits
+from .labelled_texts import ReviewData
+from .splits import DataArguments, DatasetSource, FileSource, Source, check_sources, open_splits, unlabelled_files
 from .tables import FOUND, READERS, TableArguments, TableForm, open_table
 from .text_files import MAX_FIELD_CHARACTERS, format_of
+from .text_pairs import column_names, parts_of
 
 DocumentKind = Literal["file", "paragraph", "line"]
 
-OWN_SPLIT = "the data set's own split"
+HELD_OUT_FRACTION, MOST_HELD_OUT = 0.1, 200  # of the documents, for the loss of the masked tokens
 
 
 @dataclass
@@ -98,7 +100,7 @@ def load_documents(arguments: DocumentArguments) -> Documents:
         notes += [*table.header_notes(found), *(f"{table.path.name}: text column {name!r}" for name in found)]
     train = list(read_documents(sources["train"], arguments))
     if "validation" in sources:
-        validation, what = list(read_documents(sources["validation"], arguments)), OWN_SPLIT
+        validation, what = list(read_documents(sources["validation"], arguments)), "the data set's own split"
     else:
         train, validation, what = hold_out(train, arguments.validation_fraction, arguments.split_seed)
     if not any(validation) or not any(train):
@@ -157,3 +159,50 @@ def hold_out(documents: list[str], fraction: float, seed: int) -> tuple[list[str
     ends = [text[cut:] for text, cut in zip(documents, cuts)]
     what = f"the last {fraction:.0%} of the characters of each document, held out (--validation_fraction)"
     return [text[:cut] for text, cut in zip(documents, cuts)], ends, what
+
+
+# The texts that a classifier is pretrained on
+
+
+def load_corpus(data: ReviewData, arguments: DataArguments, files: Sequence[str], seed: int) -> Documents:
+    """Return the texts of the train split and the unlabelled ones, some of them held out by the seed.
+
+    Texts that the classifier is evaluated on are removed, and those that differ from one of them only by case, white
+    space or compatibility characters. files: unlabelled texts beside those of the data folder. Raises `DataError` for
+    files that cannot be read.
+    """
+    paths = [*map(Path, files), *(unlabelled_files(Path(arguments.data_dir)) if arguments.data_dir else ())]
+    sources = {"the train split": list(data.splits["train"]["text"])}
+    sources |= {str(path): _texts_of(path, arguments) for path in paths}
+    evaluated = evaluation_texts(data)
+    kept = {source: [text for text in texts if normalised(text) not in evaluated] for source, texts in sources.items()}
+    notes = [
+        f"pretraining on {counted(len(kept[source]), 'text')} of {source}; {len(texts) - len(kept[source]):,} were "
+        "removed, as they equal a validation or test text (apart from case, white space and compatibility characters)"
+        for source, texts in sources.items()
+    ]
+    corpus = [text for texts in kept.values() for text in texts]
+    if not corpus:
+        raise DataError("no text is left to pretrain on: all equal a validation or test text")
+    train, held_out, _ = hold_out(corpus, min(HELD_OUT_FRACTION, MOST_HELD_OUT / len(corpus)), seed)
+    return Documents(train, held_out, [*notes, "validation: held out of these texts"])
+
+
+def evaluation_texts(data: ReviewData) -> frozenset[str]:
+    """Return the normalised texts of validation and test: also of rows that have no label, or that are left out."""
+    shown = (data.texts(split) for split in data.splits if split != "train")
+    texts = chain(data.held_out, *shown)
+    found = {normalised(part) for text in texts for part in parts_of(text)}
+    for split in data.sources.keys() - {"train"}:
+        for row in data.sources[split].rows():
+            cells = (row.values.get(column) for column in data.text_columns)
+            found |= {normalised(str(cell)) for cell in cells if cell is not None}
+    return frozenset(found)
+
+
+def _texts_of(path: Path, arguments: DataArguments) -> list[str]:
+    """Return the texts of a file: its lines if it is a txt file, or its text column."""
+    text_column = next(iter(column_names(arguments.text_column)), None)
+    limit = arguments.max_file_size
+    lines = DocumentArguments(train_file=[str(path)], text_column=text_column, document="line", max_file_size=limit)
+    return list(read_documents(FileSource([path], arguments.form), lines))

@@ -18,7 +18,7 @@ import datasets
 import numpy as np
 
 from ..configuration_scratch import ProblemType
-from ..utils.errors import DataError, counted, first_few, quoted
+from ..utils.errors import DataError, counted, first_few, quoted, some
 from ..utils.files import rows_digest
 from .columns import SAMPLE_ROWS, Label, choose_columns, label_key, normalised, parse_texts
 from .held_out import Division, left_out, missing_splits, overlaps
@@ -103,7 +103,10 @@ class ReviewData:
         return zip(self.texts(split), shown)
 
     def conflicts(self) -> list[dict[str, str]]:
-        """Return of each text that occurs with different labels the place of each label."""
+        """Return of each text that occurs with different labels the place of each label.
+
+        A part of a set is another label: training on it would have a class absent that the other row has.
+        """
         places: dict[str, dict[str, str]] = {}
         for split in self.splits:
             for (text, label), where in zip(self._shown(split), self.places_of(split)):
@@ -160,7 +163,7 @@ def load_splits(arguments: DataArguments) -> ReviewData:
         sources=sources,
         held_out=held_out,
     )
-    warnings += _conflict_warnings(data.conflicts())
+    warnings += [*_absent_warnings(splits, names), *_conflict_warnings(data.conflicts())]
     warnings += overlaps({split: data.texts(split) for split in splits if split not in missing}, "text")
     return data
 
@@ -180,12 +183,12 @@ def _opened(arguments: DataArguments) -> tuple[Mapping[str, Source], tuple[str, 
         sample = [row.values for row in islice(train.rows(), SAMPLE_ROWS)]
         columns = choose_columns(sample, str(train), arguments.text_column, arguments.label_column)
     except DataError as error:  # which how the table was read may explain
-        header = train.first.header_notes(()) if isinstance(train, FileSource) else []
+        header = train.tables[0].header_notes(()) if isinstance(train, FileSource) else []
         raise DataError("; ".join([str(error), *notes, *header])) from error
     if isinstance(train, FileSource):
         given = {*column_names(arguments.text_column), arguments.label_column}
-        notes += train.first.header_notes(name for name in columns if name not in given)
-        if not train.first.has_header:  # and so in the other splits, where a few rows may not tell it
+        notes += train.tables[0].header_notes(name for name in columns if name not in given)
+        if not train.tables[0].has_header:  # and so in the other splits, where a few rows may not tell it
             form = replace(arguments.form, no_header=True)
             sources = {name: replace(each, form=form) for name, each in sources.items() if isinstance(each, FileSource)}
     if len(sources) == 1:
@@ -333,6 +336,14 @@ def _labels(examples: Iterable[Example]) -> list[Any]:
 def _counts(examples: Iterable[Example]) -> dict[Label, int]:
     """Return the number of texts of each class, the most frequent first; none for numbers."""
     return dict(Counter(_labels(one for one in examples if isinstance(one.label, tuple))).most_common())
+
+
+def _absent_warnings(splits: Mapping[str, Sequence[Example]], names: Mapping[Label, str]) -> Iterator[str]:
+    """Yield a warning for each evaluated split that lacks a class of train."""
+    for split, rows in splits.items():
+        absent = sorted(quoted(names[label]) for label in names.keys() - _counts(rows).keys())
+        if absent and split != "train":
+            yield f"{split}: has no text of {some(absent)}, which its scores do not tell of"
 
 
 def _conflict_warnings(conflicts: Sequence[Mapping[Any, str]]) -> list[str]:

@@ -6,6 +6,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +15,11 @@ from .columns import Label, normalised
 from .label_types import is_placeholder, parse_class
 from .tables import did_you_mean, read_rows
 
-LABEL_MAP_HELP = (
-    'Labels to read as another one: source=target, e.g. Billing=billing "log in=login", or a csv file with the columns '
-    "source and target."
-)
-DROP_LABELS_HELP = "Labels whose rows are left out, such as the placeholder N/A."
 LABEL_MAP_COLUMNS = "source", "target"
 LEAST_ROWS = 5  # of a class that can be learned
 IMBALANCE = 9  # a greater ratio of class sizes is high (Fernández et al. 2018, Learning from Imbalanced Data Sets)
 MOST_SHOWN = 10  # labels in a warning
+MISSPELT = 0.85  # a greater similarity of labels is probably a slip
 _BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d_])[\s_-]+(?=[^\W\d_])")
 
 
@@ -133,7 +130,8 @@ def _size_warnings(counts: Mapping[Label, int], is_one_class: bool) -> list[str]
     """Return warnings on small classes, and on classes of very unlike sizes."""
     warnings = []
     if small := [label for label in sorted(counts, key=str) if counts[label] < LEAST_ROWS]:
-        listed = some([f"{quoted(label)} ({counts[label]})" for label in small], MOST_SHOWN)
+        large = [str(label) for label in counts if counts[label] >= LEAST_ROWS]
+        listed = some([f"{quoted(label)} ({counts[label]}{_like(label, large)})" for label in small], MOST_SHOWN)
         option = shlex.join(["--drop_labels", *map(str, small[:MOST_SHOWN])])
         advice = f"; add rows, or leave theirs out by {option}" if len(counts) - len(small) > 1 else ""
         warnings.append(f"classes with fewer than {LEAST_ROWS} rows can hardly be learned: {listed}{advice}")
@@ -143,6 +141,12 @@ def _size_warnings(counts: Mapping[Label, int], is_one_class: bool) -> list[str]
         advice = "macro F1 decides, and --class_weights balanced makes rare classes count more"
         warnings.append(f"imbalanced classes: {what}; if the training split is imbalanced, {advice}")
     return warnings
+
+
+def _like(label: Label, large: Sequence[str]) -> str:
+    """Return the large class of which a label is probably a misspelling."""
+    close = get_close_matches(str(label), large, 1, MISSPELT)
+    return f", like {quoted(close[0])}" if close else ""
 
 
 def _counted(label: Label, counts: Mapping[Label, int]) -> str:

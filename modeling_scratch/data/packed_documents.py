@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.utils.data import Dataset, Sampler
 from transformers import PreTrainedTokenizerBase
 
-from tokenization.building import parts_of
+from tokenization.training import parts_of
 
 from ..utils.errors import DataError, counted
 from ..utils.markdown import percent

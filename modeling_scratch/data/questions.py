@@ -56,10 +56,6 @@ class Question(NamedTuple):
         """The texts of the right answers."""
         return tuple(answer.text for answer in self.answers)
 
-    def folded_context(self) -> str:
-        """Return the context, equal for those that differ only by case and white space."""
-        return normalised(self.context)
-
 
 def question_rows(rows: Iterable[Row]) -> Iterator[Row]:
     """Stream the row of each question: the rows of a table, or those in the paragraphs of SQuAD's articles.
@@ -222,7 +218,7 @@ def load_questions(arguments: QuestionDataArguments) -> QuestionData:
     sources, notes = open_splits(arguments)
     splits = {split: _read(split, source.rows(), arguments, notes) for split, source in sources.items()}
     division = Division(arguments, "question", notes)
-    splits = division.completed(splits, missing_splits(splits), Question.folded_context)
+    splits = division.completed(splits, missing_splits(splits), lambda one: normalised(one.context))
     splits = division.sampled(splits, attrgetter("question"))
     data = QuestionData(splits, notes)
     if not any(question.answers for question in splits["train"]):
@@ -231,7 +227,7 @@ def load_questions(arguments: QuestionDataArguments) -> QuestionData:
         if (number := sum(not one.answers for one in rows)) and not data.has_unanswerable:
             what = f"{number:,} questions have no answer and count as errors"
             notes.append(f"{split}: {what}, as train has no such question")
-    contexts = {split: list({one.folded_context(): None for one in rows}) for split, rows in splits.items()}
+    contexts = {split: list({normalised(one.context): None for one in rows}) for split, rows in splits.items()}
     notes += overlaps(contexts, "context", "WARNING: ")
     return data
 

@@ -16,7 +16,7 @@ from ..configuration_scratch import ProblemType
 from ..utils.errors import DataError, one_line
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs
 from ..utils.options import option
-from .labels import DROP_LABELS_HELP, LABEL_MAP_HELP, parse_label_map
+from .labels import parse_label_map
 from .tables import (
     FOUND,
     READERS,
@@ -29,7 +29,7 @@ from .tables import (
     refuse_links_out,
     select,
 )
-from .text_files import CONLL, format_of, intact, unknown_format
+from .text_files import CONLL, format_of, intact, other_command, unknown_format
 from .text_pairs import TEXT_COLUMN_HELP, TextColumns, as_recorded, column_names
 
 if TYPE_CHECKING:  # who names files needs no such library, and waits a second for it
@@ -85,8 +85,9 @@ def find_splits(folder: Path, suffixes: Collection[str] = tuple(READERS)) -> dic
         return {"train": [folder]}
     if "train" not in found:
         names = ", ".join(sorted(path.name for path in folder.iterdir())[:10]) or "nothing"
+        advice = max(map(other_command, folder.glob("train.*")), default="")
         wanted = f"{', '.join('train' + s for s in suffixes)}, or shards such as train-00000-of-00002.parquet"
-        raise DataError(f"{folder}: no train file ({wanted}); it contains {names}")
+        raise DataError(f"{folder}: no train file ({wanted}); it contains {names}{advice}")
     for split, kinds in found.items():
         ((_, shards, _), files), *others = kinds.items()
         if others:
@@ -171,8 +172,12 @@ class DataArguments(TableArguments, SplitArguments):
     train_file: str | None = option(None, "Training data: csv, tsv, jsonl, parquet or xlsx.")
     text_column: TextColumns = option(None, TEXT_COLUMN_HELP)
     label_column: str | None = option(None, "The label column; inferred by default.")
-    label_map: list[str] | None = option(None, LABEL_MAP_HELP)
-    drop_labels: list[str] | None = option(None, DROP_LABELS_HELP)
+    label_map: list[str] | None = option(
+        None,
+        'Labels to read as another one: source=target, e.g. Billing=billing "log in=login", or a csv file with the '
+        "columns source and target.",
+    )
+    drop_labels: list[str] | None = option(None, "Labels whose rows are left out, such as the placeholder N/A.")
     class_names: list[str] | None = option(None, "The label names, in the order of the class ids.")
     problem_type: ProblemType | None = option(None, "A text has one class, several, or a number; inferred by default.")
     label_separator: str | None = option(None, "What separates the labels of a text in a cell, e.g. '|'.")
@@ -217,11 +222,6 @@ class FileSource:
     def tables(self) -> list[Table]:
         """The files that are tables, and how they are read."""
         return [open_table(path, self.form) for path in self.paths if format_of(path) not in (".txt", *CONLL)]
-
-    @property
-    def first(self) -> Table:
-        """The first table, whose header names the columns."""
-        return self.tables[0]
 
     def notes(self) -> Iterator[str]:
         """Yield what was found on how the tables are read."""

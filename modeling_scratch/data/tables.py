@@ -172,7 +172,13 @@ def open_table(path: Path, form: TableForm = FOUND) -> Table:
         raise unknown_format(path, READERS)
     if format_of(path) not in HEADED:
         return table
-    table = _with_sheet_notes(table) if format_of(path) == ".xlsx" else _delimited(table)
+    if format_of(path) != ".xlsx":
+        table = _delimited(table)
+    elif form.sheet is None:
+        with _workbook(table) as book:
+            first, *others = map(repr, book.sheet_names)
+        note = f"{path.name}: the first sheet, {first}, is read; its other sheets are {', '.join(others)} (--sheet)"
+        table = replace(table, notes=(note,) if others else ())
     if form.says_header:
         return replace(table, has_header=not form.no_header)
     header, *sample = [fields for _, fields in islice(_records(table, SAMPLE_RECORDS), SAMPLE_RECORDS + 1)] or [[]]
@@ -317,14 +323,6 @@ def _workbook(table: Table) -> Iterator[Any]:
             if sheet is not None and sheet not in book.sheet_names:
                 raise DataError(f"{path}: no sheet {sheet!r}; its sheets: {', '.join(map(repr, book.sheet_names))}")
             yield book
-
-
-def _with_sheet_notes(table: Table) -> Table:
-    """Add a note on the other sheets of a workbook, if none was chosen."""
-    with _workbook(table) as book:
-        first, *others = map(repr, book.sheet_names)
-    note = f"{table.path.name}: the first sheet, {first}, is read; its other sheets are {', '.join(others)} (--sheet)"
-    return replace(table, notes=(note,)) if others and table.form.sheet is None else table
 
 
 class SheetText(str):

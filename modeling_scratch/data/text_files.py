@@ -55,9 +55,19 @@ def count_words(text: str) -> int:
     return max(len(text.split()), len(WITHOUT_BLANKS.findall(text)) // 2)
 
 
+def other_command(path: Path) -> str:
+    """Return advice on the command that trains on a file which is no table; nothing if none does."""
+    suffix = format_of(path)
+    if suffix in CONLL:
+        return "; `modeling-scratch train-tokens` trains on CoNLL"
+    is_language = len(suffix) == len(".en") and suffix[1:].isalpha() and suffix not in OPENERS
+    return "; `modeling-scratch train-translation` trains on two files such as train.en train.de" if is_language else ""
+
+
 def unknown_format(path: Path, formats: Iterable[str]) -> DataError:
     """Return the error for a file of none of these formats."""
     advice = "name a table of text .csv, whatever its delimiter; unpack an archive; save a sheet as .xlsx"
+    advice = other_command(path).removeprefix("; ") or advice
     compressed = f"those of texts also before {', '.join(OPENERS)}"
     return DataError(f"{path}: unknown format; supported suffixes: {', '.join(formats)}, {compressed}; {advice}")
 
@@ -132,11 +142,7 @@ def decoded_lines(path: Path, encoding: str | None, newline: str | None, **optio
 
 
 def text_lines(
-    handle: Any,
-    where: str,
-    encoding: str | None = None,
-    newline: str | None = "\n",
-    longest: int = MAX_CHARACTERS,
+    handle: Any, where: str, encoding: str | None = None, newline: str | None = "\n", longest: int = MAX_CHARACTERS
 ) -> Iterator[str]:
     """Yield the decoded lines with their ends. encoding: by default UTF-8, or UTF-16 with a byte order mark.
 

@@ -9,8 +9,7 @@ from typing import Any
 
 from ..inspection.program import load_textbook
 from ..utils.errors import DataError
-from ..utils.options import option
-from ..utils.retired_options import retired
+from ..utils.options import option, retired
 from .look import write_figure
 from .masks import attention_masks
 from .models import PRESETS, SMALL, small_model

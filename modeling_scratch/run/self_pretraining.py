@@ -21,7 +21,7 @@ from typing import Any
 from transformers import PreTrainedTokenizerBase, TrainingArguments
 
 from ..bridges.model_sources import WITHOUT_WEIGHTS, override_parts, with_override
-from ..data.unlabelled import Corpus, load_corpus
+from ..data.documents import Documents, load_corpus
 from ..report.report_files import pretraining_stage
 from ..sharing.run_record import SELF_PRETRAINING, read_run
 from ..tasks import PRETRAIN, named
@@ -120,21 +120,20 @@ def as_recorded(run: Run, options: SelfPretrainingArguments) -> SelfPretrainingA
     return options
 
 
-def corpus_of(run: Run, data: Any) -> Corpus | None:
+def corpus_of(run: Run, data: Any) -> Documents | None:
     """Return the texts to pretrain on; None if the run has no pretraining."""
     if not run.wanted.is_asked_for:
         return None
     if not run.continues and (run.folder / PRETRAINING).exists() and not has_pretraining(run.folder):
         raise DataError(f"--output_dir {run.folder}: {PRETRAINING} in it is not of a run; choose another folder")
     run.groups["pretraining"] = run.wanted
-    return load_corpus(data, run.groups["data"], run.wanted.unlabelled_file or ())
+    return load_corpus(data, run.groups["data"], run.wanted.unlabelled_file or (), run.groups["training"].seed)
 
 
-def pretrain(run: Run, corpus: Corpus, notes: Sequence[str]) -> dict[str, Any]:
+def pretrain(run: Run, documents: Documents, notes: Sequence[str]) -> dict[str, Any]:
     """Run the pretraining, or what is left of it, and return its `stage_of` the report. notes: on the labelled data."""
     recorded, tokenizer = run.noted.get(SELF_PRETRAINING) or {}, None
     if not recorded.get("finished"):
-        documents = corpus.documents(run.groups["training"].seed)
         if not recorded:
             tokenizer = build_tokenizer(run.groups["model"], list(documents.train))
             recorded = run.noted[SELF_PRETRAINING] = {"steps": _steps(run, documents, tokenizer), "finished": None}

@@ -26,9 +26,8 @@ from transformers.trainer_utils import EvalLoopOutput, TrainOutput, rotate_check
 
 from ..modeling_base import ScratchPreTrainedModel
 from ..pipelines import TARGET_FOLDER
-from ..utils.errors import DataError, DivergedError, one_line
+from ..utils.errors import DataError, DivergedError, hidden_messages, one_line
 from ..utils.files import remove
-from ..utils.library_messages import hidden_messages
 from .callbacks import EarlyStopping, WeightAverage, deciding_metric, print_lines
 from .captured_trainer import CapturedTrainer
 from .checkpoints import (

@@ -7,7 +7,7 @@ import logging
 import re
 import sys
 from collections import ChainMap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from difflib import get_close_matches
@@ -17,7 +17,7 @@ import transformers
 from transformers import HfArgumentParser, TrainingArguments
 
 from .errors import DataError, panics_as_errors
-from .retired_options import retired
+from .options import retired
 from .terminal import escape_missing_letters, flush_output
 
 # Inherited arguments that the short help includes.
@@ -43,6 +43,8 @@ class OneLineParser(HfArgumentParser):
         usage = f"%(prog)s {first[2:]} ... [options]" if first else "%(prog)s [options]"
         super().__init__(dataclass_types, usage=usage, allow_abbrev=False, **kwargs)
         self.raises, self.first = raises, first
+        # Options that this program alone had, and what replaces them
+        self.retired_options = ChainMap[str, str](*(getattr(each, "RETIRED", {}) for each in self.dataclass_types))
         self.hidden = {name for each in self.dataclass_types for name in inherited(each)} - SHOWN
         if self.hidden:
             note = "all options, including those of transformers.TrainingArguments"
@@ -89,11 +91,6 @@ class OneLineParser(HfArgumentParser):
             raise DataError(line)
         self.exit(2, f"{self.prog}: error: {line}\n")
 
-    @property
-    def retired_options(self) -> Mapping[str, str]:
-        """Options that this program alone had, and what replaces them."""
-        return ChainMap(*(getattr(each, "RETIRED", {}) for each in self.dataclass_types))
-
 
 def parsed(dataclass_types: Any, arguments: Sequence[str], raises: bool = False) -> tuple[Any, ...]:
     """Return the dataclasses of a command line. Errors print one line and exit with code 2.
@@ -134,14 +131,13 @@ def run_program(
     dataclass_types: Any,
     description: str | None,
     arguments: Sequence[str] | None = None,
-    expected: tuple[type[Exception], ...] = (DataError, OSError),
     first: str | None = None,
 ) -> None:
     """Parse the command line (`arguments`, or sys.argv if None) and call program(*dataclasses).
 
     first: the option that a command line belongs to which begins with values alone, as in `compare runs/a runs/b`.
 
-    Invalid arguments and `expected` errors are user errors: they print one line and exit with code 2.
+    Invalid arguments, `DataError` and OSError are user errors: they print one line and exit with code 2.
     Any other error is a bug and keeps its traceback.
     """
     escape_missing_letters()
@@ -155,17 +151,14 @@ def run_program(
         with panics_as_errors():
             program(*dataclasses)
         flush_output()
-    except expected as error:
+    except (DataError, OSError) as error:
         with suppress(OSError):
             flush_output()
-        parser.error(_message(error, any(isinstance(each, TrainingArguments) for each in dataclasses)))
+        message = str(error)
+        if isinstance(error, OSError) and error.errno in NO_ROOM:  # the system then names no file
+            resumes = any(isinstance(each, TrainingArguments) for each in dataclasses)
+            advice = "resume with --resume_from_checkpoint last" if resumes else "repeat the command"
+            message = f"{error}: the output could not be written; free disk space, then {advice}"
+        parser.error(message)
     except KeyboardInterrupt:
         parser.exit(130, f"{parser.prog}: stopped\n")
-
-
-def _message(error: Exception, resumes: bool) -> str:
-    """Return the error's message, with advice if the disk is full: the system then names no file."""
-    if isinstance(error, OSError) and error.errno in NO_ROOM:
-        advice = "resume with --resume_from_checkpoint last" if resumes else "repeat the command"
-        return f"{error}: the output could not be written; free disk space, then {advice}"
-    return str(error)

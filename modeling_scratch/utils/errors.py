@@ -1,6 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Errors that a user can correct, and the reporting of library errors."""
+"""Errors that a user can correct, the reporting of library errors, and messages of libraries that would mislead."""
 
+import logging
 import sys
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
@@ -69,6 +70,24 @@ def panics_as_errors() -> Iterator[None]:
         if type(error).__name__ != "PanicException":
             raise
         raise DataError(f"the tokenizer fails on a text: {one_line(error)}") from error
+
+
+@contextmanager
+def hidden_messages(logger_name: str, *parts: str) -> Iterator[list[str]]:
+    """Hide the messages of a logger that contain one of the parts, and yield the list of them."""
+    logger, hidden = logging.getLogger(logger_name), []
+
+    def shows(record: Any) -> bool:
+        message = record.getMessage()
+        if is_hidden := any(part in message for part in parts):
+            hidden.append(message)
+        return not is_hidden
+
+    logger.addFilter(shows)
+    try:
+        yield hidden
+    finally:
+        logger.removeFilter(shows)
 
 
 def attempt(file: str, write: Callable[..., object], *arguments: Any, **options: Any) -> None:

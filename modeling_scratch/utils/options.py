@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Options of programs, as fields of dataclasses: how they are declared, and built from values in Python."""
+"""Options of programs, as fields of dataclasses: how they are declared, built from values in Python, and retired."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, field, fields
@@ -9,9 +9,44 @@ from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from .errors import DataError
-from .retired_options import retired
 
 REQUIRED = MISSING
+
+# Options of earlier versions, and what replaces them
+PRETRAIN = "use --pretrain_minutes"
+BY_TEXTS = "the number of texts chooses the settings; leave it out; --pretrain_minutes pretrains first"
+LINEAR = "the model has no linear part any more: --save_linear_model True saves the better linear model of the report"
+INFILLING = "leave it out: --objective denoising masks spans and shuffles sentences, as BART does"
+NO_TEACHERS = f"{PRETRAIN} and --unlabelled_file to learn from texts without labels"
+
+RETIRED = {
+    "--recipe": BY_TEXTS,
+    "--pretraining_minutes": PRETRAIN,
+    "--pretraining_steps": "use --pretrain_epochs or --pretrain_minutes",
+    "--pretraining_learning_rate": "use `modeling-scratch pretrain`, then --model_name_or_path",
+    "--pretraining_batch_size": "use `modeling-scratch pretrain`, then --model_name_or_path",
+    "--pretraining_block_size": "use `modeling-scratch pretrain`, then --model_name_or_path",
+    "--teachers": NO_TEACHERS,
+    "--soft_labels": NO_TEACHERS,
+    "--linear_part": LINEAR,
+    "--mean_with_baseline": "the report compares with the linear model, and --save_linear_model True saves it",
+    "--sparse_embeddings": "use --learning_rate, or --layer_decay when a checkpoint is fine-tuned",
+    "--ngram_vocab_size": "use --tokenizer_kind and --vocab_size",
+    "ngram_vocab_size": "use --tokenizer_kind and --vocab_size",
+    "--plot": "append the line of --json to a history, and draw it with `modeling-scratch figures speed-history`",
+    "--denoising": INFILLING,
+    "--denoising span_corruption": INFILLING,
+    "--objective context": "use --objective mlm",
+    "--embedding_learning_rate": "use --learning_rate, or --layer_decay when a checkpoint is fine-tuned",
+    "--average_checkpoints": "use --ema_decay 0.999, which averages the weights of all steps",
+    "--evaluate_train": "leave it out; the learning curve has the loss of the training texts beside that of validation",
+    "--moses_tokens": "tokenise the files before: sacremoses -l en tokenize < train.en > train.tok.en",
+    "--flat_batches": "leave it out: batches are without padding on CUDA, and CPUs pack internally",
+    "--search_over": "leave it out: a search varies the learning rate, the batch size and the number of epochs",
+    "--texts_in_card": "uploads never quote your texts; write examples into the card, which then stays as it is",
+    "--r_drop": "leave it out, or use more dropout: --config_overrides hidden_dropout=0.2",
+    "--bpe_dropout": "use more dropout, which scores higher: --config_overrides hidden_dropout=0.2",
+}
 
 
 def option(default: Any, help: str, choices: Iterable[str] = (), **more: Any) -> Any:
@@ -24,6 +59,18 @@ def option(default: Any, help: str, choices: Iterable[str] = (), **more: Any) ->
     if isinstance(default, list):
         return field(default_factory=lambda: [*default], metadata=metadata)
     return field(default=default, metadata=metadata)
+
+
+def retired(name: str, of_command: Mapping[str, str] = {}) -> str | None:
+    """Return the line that answers a retired option, or field of the config; None for any other name.
+
+    of_command: options that one command alone had, and what replaces them.
+    """
+    if name.startswith("--"):  # the option alone: its value keeps its hyphens
+        option, *value = name.split(" ", 1)
+        name = " ".join([option.replace("-", "_").replace("__", "--", 1), *value])
+    line = of_command.get(name) or RETIRED.get(name)
+    return line and f"{name} is retired: {line}"
 
 
 def check_names(kinds: Sequence[Any], names: Iterable[str]) -> None:
@@ -42,12 +89,12 @@ def built(kinds: Sequence[type], named: Mapping[str, Any]) -> tuple[Any, ...]:
 
     Raises `DataError` for a value of another type than its field.
     """
-    return tuple(kind(**_values(kind, named)) for kind in kinds)
-
-
-def _values(kind: type, named: Mapping[str, Any]) -> dict[str, Any]:
-    hints, names = get_type_hints(kind), [each.name for each in fields(kind)]
-    return {name: _value(name, hints[name], named[name]) for name in names if named.get(name) is not None}
+    found = []
+    for kind in kinds:
+        hints, names = get_type_hints(kind), [each.name for each in fields(kind)]
+        values = {name: _value(name, hints[name], named[name]) for name in names if named.get(name) is not None}
+        found.append(kind(**values))
+    return tuple(found)
 
 
 def _value(name: str, hint: Any, value: Any) -> Any:

@@ -17,7 +17,7 @@ from unittest.mock import patch
 import transformers
 from modeling_scratch_cli.__main__ import PROGRAMS
 
-from modeling_scratch.utils.retired_options import RETIRED, retired
+from modeling_scratch.utils.options import RETIRED, retired
 
 FOLDER = Path(__file__).resolve().parents[1]  # not that of an installation elsewhere
 WIDTH = 100

@@ -112,8 +112,7 @@ def opinion_words(text: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
-    ("size", "share", "least"),
-    [(PART, 0.1, 3), pytest.param(TRAIN_SIZE, 0.05, 1.5, marks=pytest.mark.slow)],
+    ("size", "share", "least"), [(PART, 0.1, 3), pytest.param(TRAIN_SIZE, 0.05, 1.5, marks=pytest.mark.slow)]
 )
 def test_each_opinion_word_is_as_frequent_in_positive_as_in_negative_reviews(splits, size, share, least):
     """From 45 to 55 % of all reviews. Of a rare word, one review more or less may be a larger share."""

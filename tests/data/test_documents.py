@@ -96,11 +96,7 @@ def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, name: str, content
 
 def test_a_first_line_that_could_be_a_text_is_said_and_is_one_with_no_header(tmp_path: Path) -> None:
     texts = many(20)["text"]
-    for lines, options in (
-        (["text", *texts], {}),
-        (texts, {"no_header": True}),
-        (["Documents of 2024", "text", *texts], {"header_row": 2}),
-    ):
+    for lines, options in ((texts, {"no_header": True}), (["Documents", "text", *texts], {"header_row": 2})):
         (tmp_path / "a.csv").write_text("\n".join(lines))
         found = load(tmp_path / "a.csv", **options)
         assert sorted([*found.train, *found.validation]) == sorted(texts)

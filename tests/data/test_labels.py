@@ -53,37 +53,27 @@ TOLD_BY_LABELS = [
     (".jsonl", [1, "0", "n/a"], ONE, None, "'n/a' (6 rows); if they are, add --drop_labels"),
     (".jsonl", [True, False], ONE, ["False", "True"], None),
 ]
+TOLD_BY_OPTIONS = [
+    (".csv", JOINED, SEVERAL, ["a", "b", "c"], "as --label_separator '|' is given", {"label_separator": "|"}),
+    (".csv", ["1", "2"], NUMBER, ["label"], None, {"problem_type": NUMBER}),
+    (".csv", ["1.5", "2.10", "3.5"], ONE, ["1.5", "2.10", "3.5"], None, {"problem_type": ONE}),
+    (".jsonl", [["a"], ["b"]], ONE, ["a", "b"], None, {"problem_type": ONE}),
+]
+TOLD = [*((*row, {}) for row in TOLD_BY_LABELS), *TOLD_BY_OPTIONS]
 
 
-@pytest.mark.parametrize(("suffix", "labels", "problem_type", "names", "told"), TOLD_BY_LABELS)
-def test_the_labels_tell_the_problem_type(
-    tmp_path: Path, suffix: str, labels: list, problem_type: str, names: list[str] | None, told: str | None
+@pytest.mark.parametrize(("suffix", "labels", "problem_type", "names", "told", "options"), TOLD, ids=range(len(TOLD)))
+def test_the_labels_or_an_option_tell_the_problem_type(
+    tmp_path: Path, suffix: str, labels: list, problem_type: str, names: list | None, told: str | None, options: dict
 ) -> None:
     file_of(tmp_path, suffix, labels * 6)
-    data = load(tmp_path)
+    data = load(tmp_path, **options)
     assert (data.problem_type, data.label_names) == (problem_type, names or data.label_names)
     notes = [*data.notes, *data.warnings]
     found = [note for note in notes if "problem" in note or "probably" in note or "--label" in note]
     assert any(told in note for note in notes) if told else found == []
     if "," in str(labels[0]) and problem_type == NUMBER:
         assert {*data.labels("train")} == {float(label.replace(",", ".")) for label in labels}
-
-
-@pytest.mark.parametrize(
-    ("suffix", "labels", "option", "problem_type", "names"),
-    [
-        (".csv", JOINED, {"label_separator": "|"}, SEVERAL, ["a", "b", "c"]),
-        (".csv", ["1", "2"] * 6, {"problem_type": NUMBER}, NUMBER, ["label"]),
-        (".csv", ["1.5", "2.10", "3.5"] * 4, {"problem_type": ONE}, ONE, ["1.5", "2.10", "3.5"]),
-        (".jsonl", [["a"], ["b"]] * 6, {"problem_type": ONE}, ONE, ["a", "b"]),
-    ],
-)
-def test_an_option_tells_the_problem_type(
-    tmp_path: Path, suffix: str, labels: list, option: dict, problem_type: str, names: list[str]
-) -> None:
-    file_of(tmp_path, suffix, labels)
-    data = load(tmp_path, **option)
-    assert (data.problem_type, data.label_names) == (problem_type, names)
 
 
 @pytest.mark.parametrize(("suffix", "labels"), [(".jsonl", SETS), (".csv", JOINED)])
@@ -236,7 +226,7 @@ def test_variants_of_a_label_are_proposed() -> None:
 
 
 def write_tickets(folder: Path) -> None:
-    labels = ["billing"] * 40 + ["login"] * 20 + ["BILLING", "log in", "spam"]
+    labels = ["billing"] * 40 + ["login"] * 20 + ["BILLING", "log in", "logins"]
     write(folder / "train.csv", {"text": reviews(len(labels))["text"], "label": labels})
     write(folder / "validation.csv", {"text": ["new", "other"], "label": ["login", "billing"]})
 
@@ -245,11 +235,13 @@ def test_the_proposed_map_is_taken(tmp_path: Path) -> None:
     write_tickets(tmp_path)
     alike, small, *others = load(tmp_path).warnings
     assert "'BILLING' (1 row) of 'billing' (40 rows)" in alike
-    small_told = "classes with fewer than 5 rows can hardly be learned: 'spam' (1); add rows, or leave theirs out by"
-    assert (small, others) == (f"{small_told} --drop_labels spam", [])
+    listed = "can hardly be learned: 'logins' (1, like 'login')"
+    small_told = f"classes with fewer than 5 rows {listed}; add rows, or leave theirs out by"
+    absent = "validation: has no text of 'BILLING', 'log in', 'logins', which its scores do not tell of"
+    assert (small, others) == (f"{small_told} --drop_labels logins", [absent])
     _, _, options = alike.partition("--label_map ")
     data = load(tmp_path, label_map=shlex.split(options))
-    assert data.label_names == ["billing", "login", "spam"]
+    assert data.label_names == ["billing", "login", "logins"]
     assert Counter(data.splits["train"]["label"]) == {0: 41, 1: 21, 2: 1}
     both = "'BILLING' (1 row) as 'billing', 'log in' (1 row) as 'login'"
     assert f"train: labels that are read as others: {both}" in data.notes
@@ -263,9 +255,9 @@ def test_labels_of_other_splits_are_mapped_from_a_table_and_others_are_named(tmp
         load(tmp_path)
     path = tmp_path / "map.csv"
     path.write_text('source,target\nlogni,login\n"Bill  ing",billing\n')
-    data = load(tmp_path, label_map=[str(path), "spam=billing"])
+    data = load(tmp_path, label_map=[str(path), "logins=billing"])
     assert [data.label_names[label] for label in data.splits["validation"]["label"]] == ["login", "billing"]
-    assert "spam" not in data.label_names
+    assert "logins" not in data.label_names
     with fault("--label_map: no row has the label 'BILING'", "did you mean 'BILLING'?"):
         load(tmp_path, label_map=[str(path), "BILING=billing"])
     for lines, told in (("source,target\nlogni,\n", "a label on each side"), ("from,to\na,b\n", "no column 'source'")):

@@ -37,7 +37,7 @@ from modeling_scratch.data.packed_documents import (
 )
 from modeling_scratch.data.text_pairs import TextPair, parts_of
 from tokenization import KINDS, train_character_tokenizer, train_wordlevel_tokenizer
-from tokenization.building import LONG_TEXT
+from tokenization.training import LONG_TEXT
 
 GENERATOR = np.random.default_rng(0)
 TEXTS = ["".join(GENERATOR.choice(list("abcdefg \n"), size)) for size in GENERATOR.integers(1, 60, 50)]
@@ -298,12 +298,18 @@ def test_texts_have_the_ids_of_one_call(tokenizer: PreTrainedTokenizerBase) -> N
     assert truncated == sum(len(text.split()) > 4 for text in FILMS)
 
 
-def test_pairs_stay_pairs_in_a_slice_of_empty_ones(tokenizer: PreTrainedTokenizerBase) -> None:
+def test_pairs_stay_pairs_in_a_slice_of_empty_ones_and_long_ones_need_little_memory(
+    tokenizer: PreTrainedTokenizerBase,
+) -> None:
+    """The tokenizer alone makes a row of each part of one text with each part of the other."""
     texts = [""] * SLICE + [TextPair("a film", "a")]
     rows, truncated = encode_texts(texts, tokenizer)
     assert rows["input_ids"][:1] == tokenizer([""], [""])["input_ids"]
     assert rows["input_ids"][-1] == tokenizer("a film", "a", truncation=True)["input_ids"]
     assert truncated == 0
+    rows, truncated = encode_texts([TextPair("film a " * 500, "a film " * 500)], tokenizer)
+    expected = tokenizer("film a film a", "a film a film", truncation=True)
+    assert (rows["input_ids"][:], truncated) == ([expected["input_ids"]], 1)
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
@@ -316,13 +322,6 @@ def test_a_long_text_has_the_ids_of_the_whole(tokenizer: PreTrainedTokenizerBase
         expected = tokenizer(*([part] for part in parts_of(text)), truncation=True)
         assert rows["input_ids"][:] == expected["input_ids"]
         assert truncated == (number not in (0, 2))
-
-
-def test_a_pair_of_long_texts_is_read_in_little_memory(tokenizer: PreTrainedTokenizerBase) -> None:
-    """The tokenizer alone makes a row of each part of one text with each part of the other."""
-    rows, truncated = encode_texts([TextPair("film a " * 500, "a film " * 500)], tokenizer)
-    expected = tokenizer("film a film a", "a film a film", truncation=True)
-    assert (rows["input_ids"][:], truncated) == ([expected["input_ids"]], 1)
 
 
 def test_a_tag_of_many_words_is_no_part_of_a_text() -> None:

@@ -81,10 +81,7 @@ def test_unpacked_imdb_is_read_in_one_order_everywhere(tmp_path: Path) -> None:
 
 def test_a_column_of_splits_is_refused(tmp_path: Path) -> None:
     """The rows of all splits would be trained on."""
-    for column, cells in (
-        ("split", ["train"] * 1_500 + ["test"] * 300),
-        ("Fold", ["Train"] * 20 + [" DEV", ""] * 10),
-    ):
+    for column, cells in (("split", ["train"] * 1_500 + ["test"] * 300), ("Fold", ["Train"] * 20 + [" DEV", ""] * 10)):
         write(tmp_path / "train.csv", {**reviews(len(cells)), column: cells})
         with fault(f"column {column!r} names splits: write a file for each", "groupby"):
             load(tmp_path)
@@ -325,13 +322,9 @@ def test_options_of_splits_that_contradict_are_refused(kind: type, arguments: di
         kind(**arguments)
 
 
-@pytest.mark.parametrize("kind", [SplitArguments, *SPLIT_ARGUMENTS[1:]])
-def test_a_source_is_asked_for(kind: type) -> None:
-    with fault("no data source; give one of --train_file, --data_dir and --dataset_name"):
-        kind()
-
-
+NO_SOURCE = "no data source; give one of --train_file, --data_dir and --dataset_name"
 OWN: list[tuple[type, dict[str, Any], str]] = [
+    *((kind, {}, NO_SOURCE) for kind in [SplitArguments, *SPLIT_ARGUMENTS[1:]]),
     (DataArguments, {"label_separator": ""}, "--label_separator: is empty"),
     (DataArguments, {"label_separator": "|", "problem_type": "regression"}, "--label_separator: regression has one"),
     (DataArguments, {"text_column": ["a", "a"]}, "--text_column a a"),

@@ -32,6 +32,7 @@ NASTY = [
     "#", "nan", "NULL", "é", "日本語", "👩‍👩‍👧", "e\u0301", "\u2028 \u2029 \x85", "\x0b\x0c\x1c", "\ufeff", "\x7f",
     "{}", "[1]", "a\0b", "0", "<br />",
 ]  # fmt: skip
+SEPARATORS = [("a.csv", ","), ("a.tsv", "\t")]
 BREAKS_FORMAT = {".csv": "\0", ".tsv": "\0\t\r\n", ".jsonl": "", ".parquet": ""}
 
 
@@ -73,14 +74,15 @@ def test_every_text_comes_back_as_it_was_written(tmp_path: Path, suffix: str) ->
     [
         ("a.csv", {}), ("a.tsv", {"sep": "\t"}), ("b.tsv", {"sep": ";"}), ("a.csv", {"encoding": "utf-16", "sep": ";"}),
         ("a.parquet", {}), ("a.xlsx", {}),
+        *((name, {"sep": sep, "escapechar": "\\", "doublequote": False}) for name, sep in SEPARATORS),
         *(("a.json", {"orient": orient}) for orient in ("columns", "records")),
         ("a.json", {"orient": "table", "index": False}),
         *((name, {"orient": "records", "lines": True}) for name in ("a.json", "a.jsonl", "a.ndjson")),
     ],
-    ids=range(12),
+    ids=range(14),
 )  # fmt: skip
 def test_what_pandas_writes_is_read(tmp_path: Path, name: str, options: dict) -> None:
-    texts = ['He said ""hi""', '"all quoted"', "a, b\tc", "two\nlines", "plain"]
+    texts = ['He said ""hi""', '"all quoted"', "a, b\tc", "two\nlines", "C:\\new\\"]
     table = pd.DataFrame({"text": texts, "label": ["b", "a", "a", "b", "a"]})
     writers = {".parquet": table.to_parquet, ".xlsx": table.to_excel, ".csv": table.to_csv, ".tsv": table.to_csv}
     write = writers.get((tmp_path / name).suffix, table.to_json)
@@ -94,7 +96,7 @@ def test_what_pandas_writes_is_read(tmp_path: Path, name: str, options: dict) ->
 )
 def test_quotes_may_be_literal_and_gaps_those_of_databases(tmp_path: Path, name, delimiter, further) -> None:
     """GLUE's files have unbalanced quotes, with whole rows between two of them."""
-    texts = ['"He said, well', "she said", 'they said"', '"all"', *further, "\\N", "C:\\N"]
+    texts = ['"He said, well', "she said", 'they said"', '"all"', 'a \\"b', *further, "\\N", "C:\\N"]
     lines = [delimiter.join(row) for row in [("text", "label"), *((text, "a") for text in texts)]]
     path = write_text(tmp_path / name, "\n".join(lines))
     assert texts_of(path) == [text.removeprefix("\\N") for text in texts]

@@ -175,9 +175,7 @@ def test_a_table_has_the_column_that_the_model_was_trained_on(tmp_path: Path) ->
         find_text_columns(open_table(path), trained=("text",))
     alone = write(tmp_path / "alone.csv", {"body": ["a good film", "a bad film"]})
     assert find_text_columns(open_table(alone), trained=("text",)) == ("body",)
-    bare = write(
-        tmp_path / "bare.csv", {"good": ["bad"], "gut": ["schlecht"]}
-    )  # no header, as of the table of training
+    bare = write(tmp_path / "bare.csv", {"good": ["bad"], "gut": ["schlecht"]})  # without a header, as in training
     table = open_table(bare).as_in_training(("column_1",))
     assert find_text_columns(table, trained=("column_1",)) == ("column_1",)
     assert [row.values["column_1"] for row in table.rows()] == ["good", "bad"]

@@ -118,11 +118,20 @@ def test_names_of_labels_and_files_are_shown_as_they_are(tmp_path: Path, capsys)
 
 
 def test_what_cannot_be_reported_is_refused(tickets: Path, tmp_path: Path, capfd) -> None:
+    questions = [f"Where is {row} of it?" for row in range(30)]
+    squad = {"question": questions, "context": ["It is in Oslo."] * 30, "answers": [{"text": ["Oslo"]}] * 30}
+    for name in ("train.conll", "train.en"):
+        (tmp_path / name).touch()
     for arguments, *pieces in (
         ([], "modeling-scratch data my_reviews"),
         ([tmp_path / "none.csv"], "none.csv", "file not found"),
         ([tickets, "--output", "report.html"], "--output is retired: write what is printed into a file"),
         ([tickets, "--label_map", "none=login"], "no row has the label 'none'"),
+        ([tmp_path / "train.conll"], "unknown format", "`modeling-scratch train-tokens` trains on CoNLL"),
+        ([tmp_path / "train.en"], "`modeling-scratch train-translation` trains on two files such as"),
+        ([tmp_path], "no train file", "`modeling-scratch train-translation` trains"),
+        ([write(tmp_path / "squad.jsonl", squad)], "looks like the label", "`modeling-scratch train-answers` trains"),
+        ([write(tmp_path / "tags.jsonl", {"tokens": [["a"]]})], "`modeling-scratch train-tokens` trains on such files"),
     ):
         refused(capfd, data.main, arguments, *pieces)
 

@@ -25,7 +25,7 @@ from modeling_scratch.run.defaults import (
 )
 from modeling_scratch.run.encoder_models import build_model, build_tokenizer
 from modeling_scratch.training import train_classifier as trained
-from modeling_scratch.utils.retired_options import RETIRED
+from modeling_scratch.utils.options import RETIRED
 
 TINY = "hidden_size=8,intermediate_size=8,num_attention_heads=2"
 QUIET = "--report_to none --use_cpu --disable_tqdm True --eval_strategy no --save_strategy no"

@@ -16,9 +16,9 @@ from test_train_classifier import write_reviews
 from text_samples import write
 from transformers import AutoTokenizer
 
-from modeling_scratch.data.labelled_texts import load_splits
+from modeling_scratch.data.documents import load_corpus
+from modeling_scratch.data.labelled_texts import ReviewData, load_splits
 from modeling_scratch.data.splits import DataArguments
-from modeling_scratch.data.unlabelled import load_corpus
 from modeling_scratch.run import self_pretraining, trainer
 from modeling_scratch.run.run_folder import claim
 from modeling_scratch.sharing.push import files_to_upload
@@ -77,6 +77,12 @@ def test_the_report_says_what_pretraining_read_and_reached(finished: Path) -> No
     assert not [name for name in files_to_upload(finished) if name.startswith("pretraining")]
 
 
+def texts_of(data: ReviewData, arguments: DataArguments, more: Path) -> list[str]:
+    """The texts to pretrain on, those that are held out of them, too."""
+    documents = load_corpus(data, arguments, [str(more)], seed=0)
+    return [*documents.train, *documents.validation]
+
+
 def test_never_pretrains_on_texts_of_validation_and_test(data: Path, finished: Path) -> None:
     vocabulary = AutoTokenizer.from_pretrained(finished / "pretraining").get_vocab()
     assert {"quiet", "loud"} <= vocabulary.keys()
@@ -84,9 +90,9 @@ def test_never_pretrains_on_texts_of_validation_and_test(data: Path, finished: P
     notes = read_json(finished / "pretraining" / "run_config.json")["notes"]
     assert [note.split("; ")[1].split()[0] for note in notes if "removed" in note] == ["0", "6", "6"]
     arguments = DataArguments(data_dir=str(data))
-    corpus = load_corpus(load_splits(arguments), arguments, [str(data.parent / "more.txt")])
-    assert not [text for text in corpus.texts if "zebra" in text.lower() or "okapi" in text.lower()]
-    assert len(corpus.texts) == 60 + 240 + 2
+    texts = texts_of(load_splits(arguments), arguments, data.parent / "more.txt")
+    assert not [text for text in texts if "zebra" in text.lower() or "okapi" in text.lower()]
+    assert len(texts) == 60 + 240 + 2
 
 
 def test_no_row_that_is_held_out_is_pretrained_on_whatever_becomes_of_it(tmp_path: Path) -> None:
@@ -95,7 +101,7 @@ def test_no_row_that_is_held_out_is_pretrained_on_whatever_becomes_of_it(tmp_pat
     data, more = load_splits(arguments), tmp_path / "more.txt"
     more.write_text("\n".join(text for split in data.splits.values() for text in split["text"]))
     held_out = {text for split in ("validation", "test") for text in data.splits[split]["text"]}
-    texts = set(load_corpus(data, arguments, [str(more)]).texts)
+    texts = set(texts_of(data, arguments, more))
     assert held_out
     assert texts == set(data.splits["train"]["text"]) - held_out
 
@@ -108,7 +114,7 @@ def test_no_row_that_is_held_out_is_pretrained_on_whatever_becomes_of_it(tmp_pat
     arguments = DataArguments(data_dir=str(tmp_path), max_eval_samples=10)
     data = load_splits(arguments)
     assert data.splits["validation"].num_rows == 10
-    assert load_corpus(data, arguments, [str(more)]).texts == [*data.splits["train"]["text"], "a text of its own"]
+    assert sorted(texts_of(data, arguments, more)) == sorted([*data.splits["train"]["text"], "a text of its own"])
 
 
 seal = partial(at_call, trainer, "seal")  # 4 checkpoints of pretraining, then 2 of fine-tuning
