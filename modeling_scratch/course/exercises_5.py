@@ -49,6 +49,11 @@ def mistaken_step(weight: Tensor, gradient: Tensor, mean: Tensor, square: Tensor
     return weight - (rate if by_rate else 1) * kept * decay * weight + sign * rate * move, mean, square
 
 
+def returning_corrected(*state: Any) -> tuple[Tensor, ...]:
+    weight, mean, square = adamw_step(*state)
+    return weight, mean / (1 - 0.9 ** state[4]), square / (1 - 0.999 ** state[4])
+
+
 def steps() -> list[tuple[Any, ...]]:
     weight, gradient, mean, square = random(4, 6)
     return [
@@ -74,6 +79,8 @@ CHECKS = {
         "this is the logit itself: the log_softmax is missing.": lambda logits, labels: -chosen(logits, labels).mean(),
         "`log_p[:, labels]` pairs every row with every label: index rows and labels together.":
             lambda logits, labels: -logits[labels != -100].log_softmax(-1)[:, labels[labels != -100]].mean(),
+        "a small probability rounds to 0, whose log is -inf: use log_softmax.":
+            lambda logits, labels: -chosen(logits.softmax(-1), labels).log().mean(),
         "the logarithm is missing.": lambda logits, labels: -chosen(logits.softmax(-1), labels).mean(),
         "exp overflows where a logit is 500: use log_softmax, which subtracts the largest.": lambda logits, labels:
             -chosen(logits.exp() / logits.exp().sum(-1, keepdim=True), labels).log().mean(),
@@ -86,10 +93,11 @@ CHECKS = {
     }, "A training that starts with another loss has a mistake before its first step."),
     "adamw_step": Check(adamw_step, steps, {
         "m and v are not corrected: divide by 1 - 0.9^t and 1 - 0.999^t.": partial(mistaken_step, corrects=False),
+        "the corrected m and v are returned: the next step needs the running means.": returning_corrected,
         "the decay passes through m and v: that is L2 in Adam; AdamW decays the weight itself.":
             partial(mistaken_step, couples=True),
         "the root is missing: divide by sqrt(v).": partial(mistaken_step, power=1.0),
-        "the weight goes with its gradient: subtract.": partial(mistaken_step, sign=1),
+        "the weight moves along its gradient: subtract.": partial(mistaken_step, sign=1),
         "0.9 and 0.999 are swapped: 0.9 is for m.": partial(mistaken_step, betas=(0.999, 0.9)),
         "the weight decay is missing: subtract rate * decay * weight.":
             partial(mistaken_step, kept=0.0),
