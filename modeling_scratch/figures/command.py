@@ -36,7 +36,7 @@ class FiguresArguments:
 
     names: list[str] | None = option(None, "The figures; by default all that need no --history.")
     model: str | None = option(
-        None, "The folder of a model; by default, figures show a small one of the preset, untrained."
+        None, "The folder of a model; by default, a small untrained one of the preset."
     )
     preset: str | None = option(None, "The preset of the small model; by default bert.", PRESETS)
     history: str | None = option(None, "The file of lines of benchmark --json, for speed-history.")
