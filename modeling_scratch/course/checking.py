@@ -58,5 +58,5 @@ def failure(error: Exception, answer: Any) -> str:
     if not lines:
         return f"what it returns cannot be checked ({what}). {call}"
     if "ellipsis" in what:
-        return "`...` still stands there: replace it by your code."
+        return "`...` is still there: replace it with your code."
     return f"line {lines[-1].lineno}, `{lines[-1].line}`, raises {what}. {call}"

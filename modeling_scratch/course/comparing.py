@@ -91,9 +91,9 @@ def difference(found: Any, wanted: Any, tolerance: float) -> str:
 def unlike(found: Any, wanted: Any) -> str | None:
     """In words, how a result differs in its type or shape."""
     if found is None:
-        return "the result is None: is a `return` missing, or does `...` still stand there?"
+        return "the result is None: is a `return` missing, or is `...` still there?"
     if found is ...:
-        return "`...` still stands there: replace it by your code."
+        return "`...` is still there: replace it with your code."
     if isinstance(wanted, int | float) and isinstance(found, Real):  # NumPy's numbers, too
         return None
     if isinstance(wanted, list | tuple) and isinstance(found, list | tuple):
