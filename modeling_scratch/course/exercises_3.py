@@ -81,19 +81,12 @@ def rotated(states: Tensor) -> Tensor:
     return positions.rotate(states[..., None, :], cos, sin).squeeze(-2)
 
 
-def turned(states: Tensor, sign: int = 1, **clock: Any) -> Tensor:
-    """`rotated` by other clocks, or the other way round."""
+def turned(states: Tensor, sign: int = 1, overwrites: bool = False, **clock: Any) -> Tensor:
+    """`rotated` by other clocks, the other way round, or with a second half that is made of the new first half."""
     sin, cos = clocks(*states.shape[-2:], **clock)
     first, second = states.chunk(2, dim=-1)
-    return torch.cat((first * cos - sign * second * sin, second * cos + sign * first * sin), dim=-1)
-
-
-def overwritten(states: Tensor) -> Tensor:
-    """`rotated`, but the second half is computed from the new first half."""
-    sin, cos = clocks(*states.shape[-2:])
-    first, second = states.chunk(2, dim=-1)
-    first = first * cos - second * sin
-    return torch.cat((first, second * cos + first * sin), dim=-1)
+    new = first * cos - sign * second * sin
+    return torch.cat((new, second * cos + sign * (new if overwrites else first) * sin), dim=-1)
 
 
 CHECKS = {
@@ -152,7 +145,7 @@ CHECKS = {
     "rotate": Check(rotated, lambda: [(random(2, 6, 8),)], {
         "turned the wrong way round: the first half is first * cos - second * sin.": lambda x: turned(x, sign=-1),
         "the first half is overwritten before the second equation reads it: keep both halves.":
-            overwritten,
+            lambda x: turned(x, overwrites=True),
         "the first position is 0, which is not turned.": lambda x: turned(x, first=1),
         "pairs of neighbours, as in the paper; the book, like Llama's code, pairs i with i + D / 2.":
             lambda x: alternating(*turned(torch.cat((x[..., ::2], x[..., 1::2]), -1)).chunk(2, -1)),

@@ -38,7 +38,7 @@ def adamw_step(weight: Tensor, gradient: Tensor, mean: Tensor, square: Tensor, s
 
 def mistaken_step(weight: Tensor, gradient: Tensor, mean: Tensor, square: Tensor, step: int, rate: float, decay: float,
     *, corrects: bool = True, couples: bool = False, power: float = 0.5, sign: int = -1, betas: Any = (0.9, 0.999),
-    kept: float = 1.0, by_rate: bool = True,
+    kept: float = 1.0, by_rate: bool = True, returns_corrected: bool = False,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """The equations, with a choice of mistakes. couples: the decay is part of the gradient; kept: of the decay."""
     if couples:
@@ -46,12 +46,8 @@ def mistaken_step(weight: Tensor, gradient: Tensor, mean: Tensor, square: Tensor
     mean, square = torch.lerp(gradient, mean, betas[0]), torch.lerp(gradient**2, square, betas[1])
     first, second = (1 - beta**step if corrects else 1.0 for beta in betas)
     move = mean / first / ((square / second) ** power + 1e-8)
-    return weight - (rate if by_rate else 1) * kept * decay * weight + sign * rate * move, mean, square
-
-
-def returning_corrected(*state: Any) -> tuple[Tensor, ...]:
-    weight, mean, square = adamw_step(*state)
-    return weight, mean / (1 - 0.9 ** state[4]), square / (1 - 0.999 ** state[4])
+    weight = weight - (rate if by_rate else 1) * kept * decay * weight + sign * rate * move
+    return (weight, mean / first, square / second) if returns_corrected else (weight, mean, square)
 
 
 def steps() -> list[tuple[Any, ...]]:
@@ -93,7 +89,8 @@ CHECKS = {
     }, "A training that starts with another loss has a mistake before its first step."),
     "adamw_step": Check(adamw_step, steps, {
         "m and v are not corrected: divide by 1 - 0.9^t and 1 - 0.999^t.": partial(mistaken_step, corrects=False),
-        "the corrected m and v are returned: the next step needs the running means.": returning_corrected,
+        "the corrected m and v are returned: the next step needs the running means.":
+            partial(mistaken_step, returns_corrected=True),
         "the decay passes through m and v: that is L2 in Adam; AdamW decays the weight itself.":
             partial(mistaken_step, couples=True),
         "the root is missing: divide by sqrt(v).": partial(mistaken_step, power=1.0),
