@@ -290,7 +290,7 @@ praise = [(text, PRAISED[label]) for text, label in rows]
 tables = {"train": praise[:100], "test": praise[-300:]}
 with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
     tuned = train_classifier(
-        tables, output_dir="runs/praise", model_name_or_path=str(report.folder), num_train_epochs=20,
+        tables, output_dir="runs/praise", model_name_or_path=str(report.folder), num_train_epochs=40,
         learning_rate=5e-4, per_device_train_batch_size=16, **options,
     )  # fmt: skip
 print(tuned.text.partition("The weights are")[0])
