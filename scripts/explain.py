@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Write a page that shows texts going through a model: every tensor, the code that made it, and why the answer.
+"""Write a page that shows texts going through a model: every tensor, its line of code, and the words that mattered.
 
     modeling-scratch explain --model runs/demo --text "This film bores." --output explain.html
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Measure what a switch of the architecture brings: equal parameters, equal tokens, several seeds.
+"""Measure the effect of a switch of the architecture: equal parameters, equal tokens, several seeds.
 
     modeling-scratch lab --task demo --vary norm_position=post,pre --output_dir runs/lab
     modeling-scratch lab --task plays --data_dir input.txt --vary hidden_act=swiglu,gelu \

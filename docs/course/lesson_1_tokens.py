@@ -21,7 +21,7 @@
 # | V | tokens in the vocabulary |
 # | d_model | features of a token |
 # %% [markdown] teacher
-# 15 minutes: 2 for this page, 10 for the exercises in pairs, 3 for the last picture together. Ask before you start:
+# 15 minutes: 2 for this page, 10 for the exercises in pairs, 3 for the last cell together. Ask before you start:
 # *what does a model see when it reads "cat"?* Most answer with letters or with a meaning. It sees one number, which
 # says neither.
 # %%
@@ -50,10 +50,10 @@ print(reviews[0], reviews[1], reviews[2], sep="\n")
 #
 # | word | [UNK] | the | film | bores |
 # | --- | --- | --- | --- | --- |
-# | id | 0 | 1 | 2 | 3 |
+# | id | 1 | 2 | 3 | 4 |
 #
-# - "The film bores" is `[1, 2, 3]`.
-# - "The film fizzles" is `[1, 2, 0]`. A word that the vocabulary lacks becomes the *unknown token*.
+# - "The film bores" is `[2, 3, 4]`.
+# - "The film fizzles" is `[2, 3, 1]`. A word that the vocabulary lacks becomes the *unknown token*.
 # - The model cannot tell one unknown word from another.
 # %% exercise ids_of
 # Lowercase the text, and split it at white space. Return the list of ids, with vocabulary["[UNK]"] for unknown words.
@@ -115,10 +115,10 @@ for text in ("this film is gripping.", "this film is quizzical."):
 #
 # | text | `input_ids` | `attention_mask` |
 # | --- | --- | --- |
-# | the film bores . | 1 2 3 4 | 1 1 1 1 |
-# | it bores [PAD] [PAD] | 5 3 0 0 | 1 1 0 0 |
+# | the film bores . | 2 3 4 5 | 1 1 1 1 |
+# | it bores [PAD] [PAD] | 6 4 0 0 | 1 1 0 0 |
 #
-# - `input_ids` (B, T): short texts are filled up with the *padding token*.
+# - `input_ids` (B, T): short texts are filled up with the *padding token*, here id 0.
 # - `attention_mask` (B, T): 1 at real tokens, 0 at padding. Lesson 3 shows how attention uses it.
 # %% exercise padded
 # Append pad_id to the shorter texts. The mask has 1 at real tokens and 0 at padding.
@@ -174,7 +174,7 @@ print("same:", torch.allclose(table(ids), F.one_hot(ids, 10).float() @ table.wei
 # $$x_p = \sqrt{d_{model}}\; E_{t_p} + P_p \qquad \text{(Vaswani et al. 2017, 3.4 and 3.5)}$$
 #
 # $P$ has one row for each position: 0, 1, 2, ... The factor makes the small values of $E$ as large as those of $P$,
-# which reach from -1 to 1.
+# which range from -1 to 1.
 # %% [markdown] teacher
 # BERT and GPT-2 leave the factor out and learn P, too. Llama adds nothing here and turns queries and keys instead
 # (lesson 3). A good question: *why add the two, instead of concatenating them?* In many dimensions, random directions
@@ -234,13 +234,14 @@ for _ in range(60):
     optimizer.step()
 print(f"loss {loss.item():.2f}, of guessing {math.log(V):.2f}")
 
-for name in ("friend", "comedy", "truly", "boring"):
+for name in ("friend", "comedy", "loved", "boring"):
     similar = F.cosine_similarity(table.weight[words.convert_tokens_to_ids(name)], table.weight).topk(7)
     print(f"{name:7}", words.convert_ids_to_tokens(similar.indices.tolist())[1:])
 
 # %% [markdown]
-# Opinions that are *opposite* also become similar: "boring" and "superb" stand in the same places. A word alone does
-# not say what a review means. That takes its context, the subject of lesson 2.
+# Opinions that are *opposite* also become similar, since they stand in the same places: beside "loved" and "boring" are
+# words of praise and words of blame. The vector of a word alone does not say what a review means. That takes the
+# context of the word, the subject of lesson 2.
 #
 # Read on: `modeling_scratch/embeddings.py`, about 80 lines, and `tokenization/`.
 # %% [markdown] teacher

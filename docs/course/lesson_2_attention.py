@@ -54,7 +54,7 @@ from modeling_scratch.attention import Attention, eager_attention
 # 3. Divide by the sum: these are the weights.
 # 4. Take the weighted mean of the values.
 # %% exercise by_hand
-# On paper, or with a pocket calculator: what is the output of attention for this query? Two decimals.
+# On paper, or with a calculator: what is the output of attention for this query? Two decimals.
 # solution
 by_hand = 8.81
 # end solution
@@ -71,8 +71,8 @@ course.check("by_hand", by_hand)
 # - A constant added to a row changes nothing. So subtract the largest score of the row first: $e^{1000}$ is infinite
 #   in a computer.
 # %% exercise softmax
-# Write it with exp and sum, without torch.softmax. It runs over the last axis, which has the keys of one query.
-# `keepdim=True` keeps this axis, so that the shapes fit.
+# Write it with exp and sum, without torch.softmax. scores has T rows, one for each query, and S columns, one for each
+# key. The softmax runs over the last axis, the keys of one query. `keepdim=True` keeps this axis, so that shapes fit.
 def softmax(scores):
     """scores (..., T, S) -> weights (..., T, S)."""
     # solution
@@ -138,7 +138,7 @@ course.check("attention", attention)
 # `modeling_scratch/attention.py`. Your function gives the same numbers, and so does the fast kernel of PyTorch:
 # %%
 query, key, value = torch.randn(3, 2, 4, 6, 8)  # 2 texts, 4 heads, 6 tokens, 8 features
-layer = SimpleNamespace(num_key_value_groups=1)
+layer = SimpleNamespace(num_key_value_groups=1)  # all that the function reads of its layer: each head has its own keys
 theirs, weights = eager_attention(layer, query, key, value, attention_mask=None, scaling=8**-0.5)
 mine = attention(query, key, value)
 print(f"book:  {(mine - theirs.transpose(1, 2)).abs().max():.0e}")

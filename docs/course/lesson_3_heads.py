@@ -13,7 +13,8 @@
 # | letter | is the number of | here |
 # | --- | --- | --- |
 # | B | texts in a batch | 2 |
-# | T | tokens in a text | 6 |
+# | T | tokens in a text: queries | 6 |
+# | S | keys; in self-attention, the same tokens | 6 |
 # | H | heads | 4 |
 # | D | features of a head, $d_k = d_{model} / H$ | 8 |
 # %% [markdown] teacher
@@ -134,7 +135,7 @@ course.check("visible", visible)
 
 # %% [markdown]
 # The proof that a mask works is that hidden tokens have no influence. Here the second text has two padding tokens. We
-# change what stands there, and look where the output changes:
+# change what stands there, and see where the output changes:
 # %%
 mask = torch.tensor([[1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0]])
 before = masked_attention(query, key, value, visible(mask))

@@ -4,10 +4,10 @@
 # %% [markdown] slide
 # # 5. Training, and what it learns
 #
-# A new model guesses. Training repeats four lines some thousand times:
+# A new model guesses. Training repeats four steps thousands of times:
 #
 # 1. predict: logits for a batch,
-# 2. measure: the **loss**, one number, how wrong the logits are,
+# 2. measure: the **loss**, one number that says how wrong the logits are,
 # 3. `backward()`: the gradient of the loss, one number for each parameter,
 # 4. a step of the **optimizer**: each parameter moves a little against its gradient.
 #
@@ -39,13 +39,13 @@ STEPS = int(os.environ.get("NOTEBOOK_STEPS", "400"))  # of each training
 # $$L = -\frac{1}{N} \sum_{n=1}^{N} \log p_n(\mathrm{label}_n), \qquad p_n = \mathrm{softmax}(\mathrm{logits}_n)$$
 #
 # - p = 1 costs nothing, p = 0.5 costs 0.69, p = 0.01 costs 4.6.
-# - A label of -100 is none: padding, or a token that was not masked. It does not count, in the sum and in N.
+# - A label of -100 is ignored: it marks padding, or a token that was not masked. It counts neither in the sum nor in N.
 
 
 # %% exercise cross_entropy
 # `logits.log_softmax(-1)` is log p. It subtracts the largest logit first: exp(1000) alone would overflow.
 def cross_entropy(logits, labels):
-    """logits (N, C), labels (N,), some of them -100 -> one number, a tensor of no axes."""
+    """logits (N, C), labels (N,), some of them -100 -> one number, a tensor without axes."""
     # solution
     counts = labels != -100
     log_p = logits[counts].log_softmax(-1)  # (labels that count, C)

@@ -156,8 +156,8 @@ for row in BERT.rows[:6]:
 # %% [markdown] slide
 # ## The layout
 #
-# Names are not all. `nn.Linear` computes $x W^\top$ and stores W as (outputs, inputs). GPT-2 computes $x W$, and keeps
-# the matrices of queries, keys and values side by side in one, `c_attn`, of shape (hidden, 3 hidden). A wrong
+# Names are not everything. `nn.Linear` computes $x W^\top$ and stores W as (outputs, inputs). GPT-2 computes $x W$, and
+# keeps the matrices of queries, keys and values side by side in one, `c_attn`, of shape (hidden, 3 hidden). A wrong
 # transposition of a square matrix has the right shape, and raises no error.
 
 
@@ -180,17 +180,17 @@ print(row)
 # %% [markdown] slide
 # ## Parity: the only proof
 #
-# The shapes fit and the loss falls. That shows nothing: training hides a wrong epsilon, a missing bias, a swapped norm.
-# Compare the numbers.
+# The shapes fit and the loss falls. That proves nothing: training hides a wrong epsilon, a missing bias, a swapped
+# norm. Compare the numbers.
 #
-# - Draw **all** parameters anew. Biases start at 0 and norms at 1, and a mistake in their use would not be seen.
+# - Redraw **all** parameters. Biases start at 0 and norms at 1, which would hide a mistake in their use.
 # - Use a batch with padding, and compare the real tokens only.
 # - float32 has 7 digits: 1e-5 of the largest output is rounding, 1e-3 is a mistake.
 
 
 # %% exercise parity
 def parity(ours, theirs, mask):
-    """Hidden states (B, T, hidden), mask (B, T), 1 at real tokens -> their largest difference, a tensor of no axes."""
+    """Hidden states (B, T, hidden), mask (B, T), 1 at real tokens -> the largest difference, a tensor without axes."""
     # solution
     return (ours - theirs).abs()[mask.bool()].max()
     # end solution
@@ -257,8 +257,9 @@ print(report.text.partition("The weights are")[0])
 # ## Is it better, or lucky?
 #
 # Two models were tested on the same texts. Texts that both get right, or both wrong, do not tell them apart. Of the
-# others, b are right only with the first and c only with the second. If both models were equally good, each of these
-# would be a toss of a coin: **McNemar's test** is the probability that b + c tosses are at least as uneven as b : c.
+# others, only the first model gets b right, and only the second gets c right. If the models were equally good, each of
+# these would be a coin toss. **McNemar's test** computes the probability that b + c tosses are at least as uneven as
+# b : c.
 
 
 # %% exercise p_value
@@ -277,8 +278,9 @@ course.check("p_value", p_value)
 # %% [markdown] slide
 # ## Few rows: start from a checkpoint
 #
-# Now the hotel asks another question: who was *praised*? You have 100 labelled rows, too few to learn from nothing. The
-# trained model already knows which opinion belongs to which noun, so it only has to learn what to make of it.
+# Now the hotel asks another question: who was *praised*? You have 100 labelled rows, too few to train from random
+# weights. The trained model already knows which opinion belongs to which noun, so it only has to learn what to make of
+# it.
 #
 # `model_name_or_path` names the checkpoint: this folder, or with a network "bert-base-uncased". Smaller steps keep what
 # it knows.
@@ -288,7 +290,7 @@ praise = [(text, PRAISED[label]) for text, label in rows]
 tables = {"train": praise[:100], "test": praise[-300:]}
 with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
     tuned = train_classifier(
-        tables, output_dir="runs/praise", model_name_or_path=str(report.folder), num_train_epochs=20,
+        tables, output_dir="runs/praise", model_name_or_path=str(report.folder), num_train_epochs=40,
         learning_rate=5e-4, per_device_train_batch_size=16, **options,
     )  # fmt: skip
 print(tuned.text.partition("The weights are")[0])

@@ -49,7 +49,7 @@ class Recorded:
 
 def failure(error: Exception, answer: Any) -> str:
     """What went wrong: the line of the answer that raised the error, and the arguments of the call."""
-    what = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    what = f"{type(error).__name__}: {' '.join(str(error).split()).rstrip('.')}"
     if not isinstance(answer, Recorded):
         return f"it cannot be checked ({what})"
     call = f"It was called with {described(answer.function, answer.arguments)}."
@@ -58,5 +58,5 @@ def failure(error: Exception, answer: Any) -> str:
     if not lines:
         return f"what it returns cannot be checked ({what}). {call}"
     if "ellipsis" in what:
-        return "`...` still stands there: replace it by your code."
+        return "`...` is still there: replace it with your code."
     return f"line {lines[-1].lineno}, `{lines[-1].line}`, raises {what}. {call}"

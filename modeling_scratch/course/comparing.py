@@ -84,20 +84,20 @@ def difference(found: Any, wanted: Any, tolerance: float) -> str:
         return f"the value{f' at {where}' if where else ''} is {', expected '.join(values)}."
     if isinstance(wanted, list | tuple):
         n = next(n for n, pair in enumerate(zip(found, wanted)) if not same(*pair, tolerance))
-        return f"of item {n + 1}, {difference(found[n], wanted[n], tolerance)}"
+        return f"item {n + 1}: {difference(found[n], wanted[n], tolerance)}"
     return f"the result is {short(found)}, expected {short(wanted)}."
 
 
 def unlike(found: Any, wanted: Any) -> str | None:
     """In words, how a result differs in its type or shape."""
     if found is None:
-        return "the result is None: is a `return` missing, or does `...` still stand there?"
+        return "the result is None: is a `return` missing, or is `...` still there?"
     if found is ...:
-        return "`...` still stands there: replace it by your code."
+        return "`...` is still there: replace it with your code."
     if isinstance(wanted, int | float) and isinstance(found, Real):  # NumPy's numbers, too
         return None
     if isinstance(wanted, list | tuple) and isinstance(found, list | tuple):
-        return None if len(found) == len(wanted) else f"it has {len(found)} items, expected {len(wanted)}."
+        return None if len(found) == len(wanted) else f"its length is {len(found)}, expected {len(wanted)}."
     if type(found) is not type(wanted):
         return f"the result is {article(found)}, expected {article(wanted)}."
     if isinstance(wanted, Tensor) and found.shape != wanted.shape:

@@ -71,18 +71,21 @@ CHECKS = {
     "ids_of": Check(ids_of, lambda: [(text, VOCABULARY) for text in ("The film bores", "the FILM  fizzles")], {
         "lowercase the text first: `The` is in the vocabulary as `the`.":
             lambda text, v: [v.get(word, v["[UNK]"]) for word in text.split()],
-        "unknown words are left out; each becomes the unknown token.":
+        "unknown words are dropped: each becomes the unknown token.":
             lambda text, v: [v[word] for word in text.lower().split() if word in v],
         "unknown words get None: `get` takes a second argument.": lambda text, v: ids_of(text, v, None),
-        "unknown words get 0, another word's id; theirs is vocabulary['[UNK]'].": lambda text, v: ids_of(text, v, 0),
+        "unknown words get 0, another word's id: theirs is vocabulary['[UNK]'].": lambda text, v: ids_of(text, v, 0),
     }, "To a model, a word is the number of a row. All unknown words are the same number."),
     "commonest_pair": Check(
         commonest(pairwise), lambda: [(Counter(map(tuple, corpus.split())),) for corpus in CORPORA], {
         "a word has a count: the pairs of a word that occurs 5 times count 5.": commonest(pairwise, False),
+        "a later word overwrites the count of an earlier one: add to it, by `+=`.": lambda words:
+            max(counts := {pair: n for word, n in words.items() for pair in pairwise(word)}, key=counts.__getitem__),
         "a pair that occurs twice in a word counts twice.": commonest(lambda word: set(pairwise(word))),
         "these are single symbols; count pairs of neighbours.": commonest(lambda word: word),
         "a pair is a tuple of two symbols: do not join them.": commonest(lambda word: map("".join, pairwise(word))),
         "this is a pair with its count: return the pair alone.": lambda words: most_common(pairwise, words),
+        "most_common(1) is a list of pairs with their counts: take [0][0].": lambda w: [most_common(pairwise, w)],
     }, "Byte-pair encoding repeats this step until the vocabulary is full."),
     "padded": Check(padded, lambda: [([[5, 6, 7], [8], [9, 4]], 0), ([[0, 2], [3, 1, 0]], 1)], {
         "the padding stands on the left: append it.": padded_left,
@@ -95,8 +98,8 @@ CHECKS = {
         lambda: [(torch.tensor([[3, 1, 3], [0, 2, 2]]), random(5, size)) for size in (5, 6)], {
         "the rows of the table are the tokens: do not transpose it.": lambda ids, e: e.T[ids],
         "these are the one-hot vectors; multiply them by the table.": lambda ids, e: F.one_hot(ids, len(e)).float(),
-        "summed over the tokens; each token keeps its own vector.": lambda ids, e: e[ids].sum(1),
-        "the ids are no features: make them one-hot first.": lambda ids, e: ids[..., None] * e[0],
+        "this is the sum over the tokens: each token keeps its own vector.": lambda ids, e: e[ids].sum(1),
+        "ids are not features: make them one-hot first.": lambda ids, e: ids[..., None] * e[0],
     }, "Looking up a row is a product with a one-hot vector, so the table has a gradient like any matrix."),
     # An id is also the number of a position, so that positions[ids] raises no error.
     "embeddings": Check(embeddings,

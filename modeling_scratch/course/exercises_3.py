@@ -68,6 +68,12 @@ def alternating(first: Tensor, second: Tensor) -> Tensor:
     return torch.stack((first, second), dim=-1).flatten(-2)
 
 
+def features(length: int, size: int, exponent: float) -> Tensor:
+    """Sines at even and cosines at odd features (T, size), each at its own frequency."""
+    sin, cos = clocks(length, 2 * size, 2 * exponent)  # (T, size)
+    return torch.where(torch.arange(size) % 2 == 0, sin, cos)
+
+
 def rotated(states: Tensor) -> Tensor:
     """(..., T, D), by the book's functions."""
     rope = {"rope_type": "default", "rope_theta": 10_000.0}
@@ -75,11 +81,12 @@ def rotated(states: Tensor) -> Tensor:
     return positions.rotate(states[..., None, :], cos, sin).squeeze(-2)
 
 
-def turned(states: Tensor, sign: int = 1, **clock: Any) -> Tensor:
-    """`rotated` by other clocks, or the other way round."""
+def turned(states: Tensor, sign: int = 1, overwrites: bool = False, **clock: Any) -> Tensor:
+    """`rotated` by other clocks, the other way round, or with a second half that is made of the new first half."""
     sin, cos = clocks(*states.shape[-2:], **clock)
     first, second = states.chunk(2, dim=-1)
-    return torch.cat((first * cos - sign * second * sin, second * cos + sign * first * sin), dim=-1)
+    new = first * cos - sign * second * sin
+    return torch.cat((new, second * cos + sign * (new if overwrites else first) * sin), dim=-1)
 
 
 CHECKS = {
@@ -107,12 +114,13 @@ CHECKS = {
             lambda q, k, v, s: weighted(scaled(q, k) * s, v),
         "the wrong way round: what is visible is hidden.":
             lambda q, k, v, s: weighted(hiding(scaled(q, k), s), v),
+        "0 times -inf is nan: use masked_fill.": lambda q, k, v, s: weighted(scaled(q, k) + ~s * -torch.inf, v),
         ROWS: lambda q, k, v, s: hiding(scaled(q, k), ~s).softmax(-2) @ v,
         "the division by sqrt(d_k) is missing.": lambda q, k, v, s: weighted(hiding(products(q, k), ~s), v),
         "the mask adds 0 or 1; hidden scores are -inf.": lambda q, k, v, s: weighted(scaled(q, k) + s, v),
     }, "Position i is computed from the tokens 0 to i alone.", otherwise=leak),
     "visible": Check(visible_pairs, lambda: [(MASK.clone(),)], {
-        "padding is hidden as a query; it has to be hidden as a key, in the last axis.":
+        "a row of padding sees nothing, and its softmax is nan: hide padding as a key, the last axis, not as a query.":
             lambda m: m.bool()[:, None, :, None] & causal(m.shape[1]),
         "a key has to be both, real and not later: `&`, not `|`.":
             lambda m: m.bool()[:, None, None] | causal(m.shape[1]),
@@ -127,11 +135,17 @@ CHECKS = {
         "the exponent is 2i / d; the 2 is missing.": lambda n, d: alternating(*clocks(n, d, exponent=1)),
         "the 2 is there twice: torch.arange(0, size, 2) is 2i already.":
             lambda n, d: alternating(*clocks(n, d, exponent=4)),
+        "i counts pairs: a sine and the cosine beside it have the same exponent, 2i / d.":
+            lambda n, d: features(n, d, exponent=1.0),
+        "i counts pairs, not features: features 2i and 2i + 1 have the exponent 2i / d.":
+            lambda n, d: features(n, d, exponent=2.0),
         "sine and cosine are exchanged: the sine stands first.": lambda n, d: alternating(*clocks(n, d)[::-1]),
         "the first position is 0, not 1.": lambda n, d: alternating(*clocks(n, d, first=1)),
     }, "It is sinusoidal of modeling_scratch/positions.py.", tolerance=1e-4),
     "rotate": Check(rotated, lambda: [(random(2, 6, 8),)], {
         "turned the wrong way round: the first half is first * cos - second * sin.": lambda x: turned(x, sign=-1),
+        "the first half is overwritten before the second equation reads it: keep both halves.":
+            lambda x: turned(x, overwrites=True),
         "the first position is 0, which is not turned.": lambda x: turned(x, first=1),
         "pairs of neighbours, as in the paper; the book, like Llama's code, pairs i with i + D / 2.":
             lambda x: alternating(*turned(torch.cat((x[..., ::2], x[..., 1::2]), -1)).chunk(2, -1)),

@@ -64,15 +64,17 @@ def counted(d_model: int, d_ff: int) -> int:
 
 CHECKS = {
     "rms_norm": Check(rms_norm, lambda: [(random(2, 3, 4) + 1, random(4), eps) for eps in (0.1, 1e-6)], {
-        "the mean is taken away: this is the layer norm; RMSNorm only divides.":
+        "the mean is subtracted: this is the layer norm; RMSNorm only divides.":
             lambda x, w, eps: F.layer_norm(x, w.shape, w, eps=eps),
         "the mean is over the tokens: it has to be over the last axis, the features of one token.":
             lambda x, w, eps: x / (x.pow(2).mean(-2, keepdim=True) + eps).sqrt() * w,
+        "this is the square of the mean: square first, then take the mean.":
+            lambda x, w, eps: x / (x.mean(-1, keepdim=True).pow(2) + eps).sqrt() * w,
         "divided by the length of the vector: take the mean of the squares, not their sum.":
             lambda x, w, eps: x / (x.pow(2).sum(-1, keepdim=True) + eps).sqrt() * w,
         "the root is missing: this divides by the mean square.":
             lambda x, w, eps: x / (x.pow(2).mean(-1, keepdim=True) + eps) * w,
-        "eps stands outside of the root: add it to the mean square.":
+        "eps stands outside the root: add it to the mean square.":
             lambda x, w, eps: x / (x.pow(2).mean(-1, keepdim=True).sqrt() + eps) * w,
         "the weight is missing.": lambda x, w, eps: rms_norm(x, torch.ones_like(w), eps),
     }, "It is RMSNorm of layers.py: before the weight, each token has the mean square 1, whatever the others are."),
@@ -103,6 +105,10 @@ CHECKS = {
             ordered(lambda x, attend, feed, norm, other: feed(other(x + attend(norm(x))))),
         "the feed-forward layer reads the stream itself: it has a norm, too.":
             ordered(lambda x, attend, feed, norm, other: (y := x + attend(norm(x))) + feed(y)),
+        "the feed-forward layer and its residual connection are missing.":
+            ordered(lambda x, attend, feed, norm, other: x + attend(norm(x))),
+        "x is replaced by norm(x): add each update to the stream itself.":
+            ordered(lambda x, attend, feed, norm, other: (y := other((z := norm(x)) + attend(z))) + feed(y)),
         "both parts read through the same norm: each has its own.":
             ordered(lambda x, attend, feed, norm, other: (y := x + attend(norm(x))) + feed(norm(y))),
         "this is post-norm: here each norm stands before its part.":
@@ -110,7 +116,8 @@ CHECKS = {
     }, "It is Block.forward of stack.py; a Transformer is N of them."),
     "parameters_of_block": Check(counted, lambda: [(32, 128), (64, 100)], {
         "the biases of the linear layers are missing.": lambda d, f: counted(d, f) - 5 * d - f,
-        "the two norms are missing: each has a weight and a bias of d_model.": lambda d, f: counted(d, f) - 4 * d,
+        "4 d_model are missing: the two norms (each a weight and a bias), or the biases of attention's four matrices.":
+            lambda d, f: counted(d, f) - 4 * d,
         "the norms have a bias, too: 2 d_model numbers each.": lambda d, f: counted(d, f) - 2 * d,
         "the norms and all biases are missing.": lambda d, f: counted(d, f) - 9 * d - f,
         "attention has a fourth matrix: W_O projects the heads back.": lambda d, f: counted(d, f) - d * d - d,

@@ -38,7 +38,7 @@ def adamw_step(weight: Tensor, gradient: Tensor, mean: Tensor, square: Tensor, s
 
 def mistaken_step(weight: Tensor, gradient: Tensor, mean: Tensor, square: Tensor, step: int, rate: float, decay: float,
     *, corrects: bool = True, couples: bool = False, power: float = 0.5, sign: int = -1, betas: Any = (0.9, 0.999),
-    kept: float = 1.0, by_rate: bool = True,
+    kept: float = 1.0, by_rate: bool = True, returns_corrected: bool = False,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """The equations, with a choice of mistakes. couples: the decay is part of the gradient; kept: of the decay."""
     if couples:
@@ -46,7 +46,8 @@ def mistaken_step(weight: Tensor, gradient: Tensor, mean: Tensor, square: Tensor
     mean, square = torch.lerp(gradient, mean, betas[0]), torch.lerp(gradient**2, square, betas[1])
     first, second = (1 - beta**step if corrects else 1.0 for beta in betas)
     move = mean / first / ((square / second) ** power + 1e-8)
-    return weight - (rate if by_rate else 1) * kept * decay * weight + sign * rate * move, mean, square
+    weight = weight - (rate if by_rate else 1) * kept * decay * weight + sign * rate * move
+    return (weight, mean / first, square / second) if returns_corrected else (weight, mean, square)
 
 
 def steps() -> list[tuple[Any, ...]]:
@@ -74,6 +75,8 @@ CHECKS = {
         "this is the logit itself: the log_softmax is missing.": lambda logits, labels: -chosen(logits, labels).mean(),
         "`log_p[:, labels]` pairs every row with every label: index rows and labels together.":
             lambda logits, labels: -logits[labels != -100].log_softmax(-1)[:, labels[labels != -100]].mean(),
+        "a small probability rounds to 0, whose log is -inf: use log_softmax.":
+            lambda logits, labels: -chosen(logits.softmax(-1), labels).log().mean(),
         "the logarithm is missing.": lambda logits, labels: -chosen(logits.softmax(-1), labels).mean(),
         "exp overflows where a logit is 500: use log_softmax, which subtracts the largest.": lambda logits, labels:
             -chosen(logits.exp() / logits.exp().sum(-1, keepdim=True), labels).log().mean(),
@@ -86,10 +89,12 @@ CHECKS = {
     }, "A training that starts with another loss has a mistake before its first step."),
     "adamw_step": Check(adamw_step, steps, {
         "m and v are not corrected: divide by 1 - 0.9^t and 1 - 0.999^t.": partial(mistaken_step, corrects=False),
+        "the corrected m and v are returned: the next step needs the running means.":
+            partial(mistaken_step, returns_corrected=True),
         "the decay passes through m and v: that is L2 in Adam; AdamW decays the weight itself.":
             partial(mistaken_step, couples=True),
         "the root is missing: divide by sqrt(v).": partial(mistaken_step, power=1.0),
-        "the weight goes with its gradient: subtract.": partial(mistaken_step, sign=1),
+        "the weight moves along its gradient: subtract.": partial(mistaken_step, sign=1),
         "0.9 and 0.999 are swapped: 0.9 is for m.": partial(mistaken_step, betas=(0.999, 0.9)),
         "the weight decay is missing: subtract rate * decay * weight.":
             partial(mistaken_step, kept=0.0),

@@ -73,9 +73,11 @@ CHECKS = {
     "our_name": Check(our_name, lambda: [(name, ROWS) for name in NAMES], {
         "`{}` is left over: format it with the number of the layer.":
             lambda name, rows: re.sub(r"layers\.\d+", "layers.{}", our_name(name, rows)),
+        "names without a number, such as those of the embeddings, are lost: their rows have no `{}`.":
+            lambda name, rows: our_name(name, rows) if "layer." in name else None,
         "the layer is 0 everywhere: take its number from the native name.":
             lambda name, rows: re.sub(r"layers\.\d+", "layers.0", our_name(name, rows)),
-        "weight or bias is lost: put it behind the new name.":
+        "the ending, weight or bias, is lost: append it to the new name.":
             lambda name, rows: our_name(name, rows).rpartition(".")[0],
         "biases are named weights: keep the last part of the native name.":
             lambda name, rows: our_name(name, rows).replace(".bias", ".weight"),

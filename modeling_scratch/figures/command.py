@@ -34,9 +34,7 @@ class FiguresArguments:
     """What to draw, of which model, and where to."""
 
     names: list[str] | None = option(None, "The figures; by default all that need no --history.")
-    model: str | None = option(
-        None, "The folder of a model; by default, figures show a small one of the preset, untrained."
-    )
+    model: str | None = option(None, "The folder of a model; by default, a small untrained one of the preset.")
     preset: str | None = option(None, "The preset of the small model; by default bert.", PRESETS)
     history: str | None = option(None, "The file of lines of benchmark --json, for speed-history.")
     output_dir: str = option("figures", "The folder for NAME.png and NAME.svg, which are replaced.")

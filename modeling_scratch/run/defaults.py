@@ -27,7 +27,7 @@ from .losses import CLASS_WEIGHTS
 from .resuming import rows_a_step
 from .search import check_search
 
-BY_TEXTS = "by default, that of the table in docs/own-data.md for so many texts"
+BY_TEXTS = "by default, that of the table in docs/own-data.md for this number of texts"
 
 
 @dataclass

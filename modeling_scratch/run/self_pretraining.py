@@ -55,10 +55,10 @@ class SelfPretrainingArguments:
 
     pretrain_minutes: float | None = option(
         None,
-        "Pretrain on masked words of the training texts and of --unlabelled_file for so many minutes, then "
+        "Pretrain on masked words of the training texts and of --unlabelled_file for this many minutes, then "
         "fine-tune. 0: no pretraining.",
     )
-    pretrain_epochs: float | None = option(None, "Pretrain for so many passes over these texts, instead of minutes.")
+    pretrain_epochs: float | None = option(None, "Pretrain for this many passes over these texts, instead of minutes.")
     unlabelled_file: list[str] | None = option(
         None, "Files of texts without labels to pretrain on: txt (lines), csv, tsv, jsonl, parquet."
     )

@@ -79,4 +79,4 @@ def slider(label: str, low: float, high: float, value: float, step: float) -> Co
 
 
 def length_slider(tokens: int) -> Component:
-    return slider("At most so many new tokens", 1, max(MOST_TOKENS, tokens), tokens, 1)
+    return slider("The most new tokens", 1, max(MOST_TOKENS, tokens), tokens, 1)

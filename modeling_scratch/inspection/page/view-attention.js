@@ -34,7 +34,7 @@ function partAttention() {
     el("div", { class: "head-row", role: "group", "aria-label": layerName(layer) },
       el("span", { class: "layer-name" }, layer.name), el("div", { class: "head-buttons" }, roving(buttons[l])));
   const section = part("attention", "Attention",
-    "In each head, every token looks at tokens and takes a weighted mean of what they offer. The weights of a row add "
+    "In each head, every token attends to tokens and takes a weighted mean of their values. The weights of a row add "
       + "up to 1. Choose a head.",
     el("div", { class: "head-groups" }, [...new Set(layers.map(({ kind }) => kind))].map((kind) =>
       el("div", { class: "heads" }, kind && el("h3", {}, kind),
@@ -72,8 +72,8 @@ function headView(layer, head) {
     el("h3", {}, `${name} `,
       state.changed && el("small", {}, isOff(layer) ? "as recorded; this layer is off" : "after your change")),
     el("div", { class: "pair" }, lines.element, matrix),
-    note("Left: the token that looks. Right: what it looks at. A stronger line is a larger weight; choose a token on "
-      + "the left to read its weights. In the matrix, rows look and columns are looked at.")];
+    note("Left: the queries. Right: the keys that they attend to. A stronger line is a larger weight; choose a token "
+      + "on the left to read its weights. In the matrix, a row is a query, and a column is a key.")];
 }
 
 const LEAST_LINE = 0.01; // a weight below is no line: it would not be seen

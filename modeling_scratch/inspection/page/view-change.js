@@ -167,20 +167,21 @@ function switches() {
       el("span", { class: "layer-name" }, label), roving(buttons));
   });
   return !rows.length ? [] : [el("h3", {}, "Parts"),
-    note("The numbers are heads. A head that is off gives zeros. A layer that is off passes on what it got."),
+    note("The numbers are heads. A head that is off gives zeros. A layer that is off returns its input."),
     el("div", { class: "switches" }, rows)];
 }
 
 /** Parts of the architecture, each with what one should expect without it. */
 const BREAKS = {
-  scaling: ["Scaling by 1 / √d_k", "The scores are √d_k times as large: nearly all of a softmax goes to one token."],
+  scaling: ["Scaling by 1 / √d_k",
+    "The scores are √d_k times as large: the softmax gives nearly all weight to one token."],
   mask: ["Causal mask", "Every token reads those after it, which it never did in training."],
   residual: ["Residual connections", 
-    "A part's output replaces what it read: layer by layer, less is left of the text."],
-  norm: ["Norms", "Layers and head read vectors of other lengths than in training."],
+    "A part's output replaces its input: with each layer, less of the text is left."],
+  norm: ["Norms", "Layers and the head read vectors whose lengths differ from training."],
   positions: ["Positions", "The order of the words is lost. Is it needed for this answer?"],
   softmax_axis: ["Softmax over the keys",
-    "It runs over the queries: the weights of each key add up to 1, and what a query gets is no mean."],
+    "It runs over the queries: the weights of each key add up to 1, so a query no longer gets a mean."],
 };
 
 /** Which of them the model has; rotary positions and biases are read by blocks alone. */

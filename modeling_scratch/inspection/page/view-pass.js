@@ -10,15 +10,16 @@ function partPass() {
       + "whole formula of its part, the line of code that made it, and all its numbers. Layers and heads count from 1: "
       + "layer 1 is layers.0 in the code.",
     note(typed
-      ? `Your browser computed ${names.size} results that the formulas name. Their lines of code are the recorded ones.`
-      : `${trace.steps.length} operations were recorded; ${names.size} of them are results that the formulas name.`),
+      ? `Your browser computed ${names.size} results that the formulas name. Lines of code are from the recorded text.`
+      : `${trace.steps.length} operations were recorded. The formulas name the results of ${names.size}.`),
     trace.left_out && note(trace.left_out),
     symbolsNote(),
     !typed && el("label", { class: "switch" }, all, "Show every operation"),
     groupedSteps(trace, names).map((group, i) => blockDetails(group, i, names)));
 }
 
-const SYMBOLS = { X: "what a part reads, one row a token", X_enc: "the encoder's output", W: "weights", b: "biases",
+const SYMBOLS = { E: "the table of tokens", x_t: "the id of token t", X: "what a part reads, one row per token",
+  X_enc: "the encoder's output", W: "weights", b: "biases", R_t: "rotation by the position of t",
   M: "mask: −∞ where a query may not look, 0 elsewhere", B_i: "bias by distance", i: "a head", "t , s": "tokens" };
 
 /** The sizes of this model under the symbols of the papers, and what the other symbols mean. */
@@ -26,7 +27,7 @@ function symbolsNote() {
   const { config } = state.explanation.model;
   const values = { d_model: config.hidden_size, h: config.num_attention_heads, d_k: config.head_dim,
     d_ff: config.intermediate_size, N: config.num_hidden_layers };
-  const lacking = [!config.is_encoder_decoder && "X_enc",
+  const lacking = [!config.is_encoder_decoder && "X_enc", config.position_type !== "rotary" && "R_t",
     !["alibi", "relative"].includes(config.position_type) && "B_i"];
   const entry = (symbols, meaning) => el("li", {}, el("math", {}, mathOf(symbols)), meaning);
   return el("ul", { class: "note symbols" },
