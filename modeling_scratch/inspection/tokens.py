@@ -9,6 +9,7 @@ from typing import Any
 
 from tokenization.training import HTML_TAG, WITH_APOSTROPHES
 
+from ..data.seen_words import read_seen_words
 from .subjects import MASKED, Subject, Tokens, names_of_tokens
 
 # What tokenize.js has, by the names of the tokenizers library: the parts of the tokenizers that this package trains.
@@ -29,6 +30,7 @@ def described_tokenizer(subject: Subject) -> dict[str, Any]:
     found = {"vocab_size": len(tokenizer), "vocabulary": names_of_tokens(tokenizer, range(len(tokenizer)))}
     found |= {} if target is tokenizer else {"target_vocabulary": names_of_tokens(target, range(len(target)))}
     found |= {"mask": tokenizer.mask_token_id, "kind": None, "rules": None}
+    found |= {"seen_words": sorted(read_seen_words(subject.model.name_or_path))}
     if not tokenizer.is_fast:
         return found
     rules = tokenizer_rules(subject)

@@ -1,6 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The page in a real browser: all parts, recomputation, keyboard, hostile text, size."""
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -140,14 +141,16 @@ def test_heads_and_parts_are_switched_off_and_on_again(page: Any, folder: Path, 
     """The logits are those of PyTorch with the same part broken."""
     opened(page, folder / "classifier.html")
     before, ids = shown_logits(page), [int(text) for text in page.locator("#change .tokens .id").all_inner_texts()]
-    for name in ("scaling", "softmax_axis"):
-        switch = page.locator("#change [role=switch]", has_text=name.partition("_")[0])
-        switch.click()
-        with broken(classifier, name):
+    switches = [page.locator("#change [role=switch]", has_text=name) for name in ("scaling", "softmax")]
+    with ExitStack() as both:
+        for name, switch in zip(("scaling", "softmax_axis"), switches):
+            both.enter_context(broken(classifier, name))
+            switch.click()
             assert shown_logits(page) == pytest.approx(logits_of(classifier, input_ids=ids), rel=1e-3, abs=1e-4)
-        assert "→" in page.inner_text(".change-bar")
+            assert "→" in page.inner_text(".change-bar")
+    for switch in switches:
         switch.click()
-        assert shown_logits(page) == before
+    assert shown_logits(page) == before
     page.click('#change [role=switch][aria-label="Layer 2: Head 3"]')  # what the logits then are, run_forward.js tells
     assert shown_logits(page) != before
     assert page.locator("#attention .head-view h3 small").count() == 1
@@ -157,6 +160,12 @@ def test_heads_and_parts_are_switched_off_and_on_again(page: Any, folder: Path, 
     for kind, has_mask in (("classifier", 0), ("decoder", 1)):
         opened(page, folder / f"{kind}.html")
         assert page.locator("#change [role=switch]", has_text="Causal mask").count() == has_mask
+    for slider, value in (("topk", "3"), ("temperature", "0.5")):
+        page.fill(f"#slider-{slider}", value)
+    kept = (torch.tensor(shown_logits(page)[-len(TOKENIZER) :]).topk(3).values / 0.5).softmax(-1)
+    shares = page.locator(".next-token .value").all_inner_texts()
+    assert [float(share.rstrip("%")) for share in shares[:3]] == pytest.approx((100 * kept).tolist(), abs=0.51)
+    assert {*shares[3:]} == {"cut"}
 
 
 def test_a_token_is_swapped_added_and_removed(page: Any, folder: Path, classifier: Any) -> None:

@@ -16,6 +16,7 @@ from tokenizers import normalizers, pre_tokenizers
 from transformers import AutoTokenizer
 
 from modeling_scratch.data.demo_reviews import generate
+from modeling_scratch.data.seen_words import words_not_in
 from modeling_scratch.data.text_pairs import TextPair, parts_of
 from modeling_scratch.inspection.subjects import Subject, task_of
 from modeling_scratch.inspection.tokens import COMPUTED, PATTERNS, described_tokenizer
@@ -122,6 +123,14 @@ def test_unknown_parts_are_named() -> None:
     assert [rules_of(each, TEXTS)["rules"]["missing"] for each in cases.values()] == [*cases]
     tables = of_page(["tokenize"], "[NORMALIZERS, PRE_TOKENIZERS, MODELS, PATTERNS].map(Object.keys)")
     assert [{*chain(*tables[:3])}, {*tables[3]}] == [COMPUTED, PATTERNS]
+
+
+def test_words_that_no_training_had_are_those_of_predict() -> None:
+    texts, known = [*HARD, *tickets(0), "東京 x_1 _private Σίσυφος ΟΔΟΣ Zork film. Film"], {"film", "quoted", "οδος"}
+    explanation = json.dumps({"tokenizer": {"seen_words": sorted(known)}})
+    calls = f"{json.dumps(texts)}.map(text => unseenWords([text], []))"
+    found = of_page(["tokenize", "view", "typed"], f"(state.explanation = {explanation}, {calls})")
+    assert found == [words_not_in(known, text) for text in texts]
 
 
 def test_merges_are_in_the_order_of_their_ranks_each_of_neighbours() -> None:
