@@ -4,7 +4,7 @@
 import traceback
 from collections.abc import Mapping
 from difflib import get_close_matches
-from functools import update_wrapper
+from functools import wraps
 from inspect import isfunction
 from typing import Any
 
@@ -21,39 +21,28 @@ def check(name: str, answer: Any) -> None:
         close = get_close_matches(name, CHECKS, 1)
         print(f"{name}: no such exercise; {f'did you mean {close[0]}?' if close else ', '.join(CHECKS)}")
         return
-    hint = hint_for(CHECKS[name], answer)
+    called_with: tuple[Any, ...] = ()  # last
+
+    @wraps(answer)
+    def recorded(*arguments: Any) -> Any:
+        nonlocal called_with
+        called_with = arguments
+        return answer(*arguments)
+
+    try:
+        hint = CHECKS[name].find(recorded if isfunction(answer) else answer)
+    except Exception as error:  # of code that a student is about to write: any
+        hint = failure(error, answer, called_with)
     print(f"{name} is right. {CHECKS[name].shows}" if hint is None else f"{name} is not right yet: {hint}")
 
 
-def hint_for(check: Check, answer: Any) -> str | None:
-    """The hint that names the mistake of an answer, or the error that it raises; None for a right answer."""
-    tried = Recorded(answer) if isfunction(answer) else answer
-    try:
-        return check.find(tried)
-    except Exception as error:  # of code that a student is about to write: any
-        return failure(error, tried)
-
-
-class Recorded:
-    """A function that remembers what it was called with last."""
-
-    def __init__(self, function: Any) -> None:
-        update_wrapper(self, function)
-        self.function = function
-        self.arguments: tuple[Any, ...] = ()
-
-    def __call__(self, *arguments: Any) -> Any:
-        self.arguments = arguments
-        return self.function(*arguments)
-
-
-def failure(error: Exception, answer: Any) -> str:
+def failure(error: Exception, answer: Any, arguments: tuple[Any, ...]) -> str:
     """What went wrong: the line of the answer that raised the error, and the arguments of the call."""
     what = f"{type(error).__name__}: {' '.join(str(error).split())}"
-    if not isinstance(answer, Recorded):
+    if not isfunction(answer):
         return f"it cannot be checked ({what})"
-    call = f"It was called with {described(answer.function, answer.arguments)}."
-    file = answer.function.__code__.co_filename
+    call = f"It was called with {described(answer, arguments)}."
+    file = answer.__code__.co_filename
     lines = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     if not lines:
         return f"what it returns cannot be checked ({what}). {call}"

@@ -96,11 +96,15 @@ class Attributions:
 def attributions_of(subject: Subject, target: Target) -> Attributions:
     """Integrate from padding to the text; more steps until sum and difference are equal within `TOLERANCE`.
 
-    The rows of the table of tokens are replaced, position by position; special tokens stay as they are.
+    The rows of the table of tokens are replaced by that of the padding token, or zeros where there is none; special
+    tokens stay as they are.
     """
     with as_textbook(subject.model):
-        start, end = _ends(subject)
+        table, pad = subject.model.get_input_embeddings(), subject.tokenizer.pad_token_id
         with torch.no_grad():
+            end = table(subject.tensor([subject.text.ids]))  # (1, T, E)
+            row = torch.zeros_like(end[0, 0]) if pad is None else table(subject.tensor([pad]))[0]
+            start = torch.where(subject.tensor(subject.text.special)[None, :, None], end, row)
             baseline, value = (_scored(subject, target, each).item() for each in (start, end))
         difference, steps = value - baseline, LEAST_STEPS
         values = _integral(subject, target, start, end, steps)
@@ -121,15 +125,6 @@ def attributions_of(subject: Subject, target: Target) -> Attributions:
 def is_exact(total: float, difference: float) -> bool:
     """Return whether attributions add up to a change of the score; changes below `SMALL` count as that."""
     return abs(total - difference) <= TOLERANCE * max(abs(difference), SMALL)
-
-
-def _ends(subject: Subject) -> tuple[Tensor, Tensor]:
-    """The baseline, with the row of the padding token, or zeros, in place of each token, and the text: (1, T, E)."""
-    table, pad = subject.model.get_input_embeddings(), subject.tokenizer.pad_token_id
-    with torch.no_grad():
-        end = table(subject.tensor([subject.text.ids]))
-        row = torch.zeros_like(end[0, 0]) if pad is None else table(subject.tensor([pad]))[0]
-    return torch.where(subject.tensor(subject.text.special)[None, :, None], end, row), end
 
 
 def _scored(subject: Subject, target: Target, values: Tensor) -> Tensor:

@@ -197,8 +197,12 @@ class Recorder(TorchFunctionMode):
             self._bind()
             self.scopes[-1].line = frame.f_lineno
         if event == "return":
-            self._name_returned(value)
-            self.scopes.pop()
+            scope = self.scopes.pop()
+            is_forward = scope.is_method and scope.function == "forward"
+            name = scope.path if is_forward else f"{scope.path}.{scope.function}".lstrip(".")
+            for tensor, index in named_tensors(value) if scope.function else ():
+                if (step := self.made.get(id(tensor))) is not None and name + index not in step.names:
+                    step.names.append(name + index)
         return self._follow_lines
 
     def _bind(self, is_argument: bool = False) -> None:
@@ -223,14 +227,6 @@ class Recorder(TorchFunctionMode):
                 self.of_methods.add(dotted)
             if (scope.is_method or dotted not in self.of_methods) and dotted not in step.names:
                 step.names.append(dotted)
-
-    def _name_returned(self, value: Any) -> None:
-        scope = self.scopes[-1]
-        is_forward = scope.is_method and scope.function == "forward"
-        name = scope.path if is_forward else f"{scope.path}.{scope.function}".lstrip(".")
-        for tensor, index in named_tensors(value) if scope.function else ():
-            if (step := self.made.get(id(tensor))) is not None and name + index not in step.names:
-                step.names.append(name + index)
 
 
 def tensors_in(value: Any) -> Iterator[tuple[Tensor, str]]:

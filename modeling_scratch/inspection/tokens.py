@@ -18,12 +18,6 @@ COMPUTED = {*NORMALIZERS, "Whitespace", "WhitespaceSplit", "ByteLevel", "Split",
 PATTERNS = {WITH_APOSTROPHES, HTML_TAG, r"[\s\S]"}  # of Split
 
 
-def target_tokens(subject: Subject) -> Tokens:
-    """Return the tokens that the decoder of an encoder-decoder reads."""
-    ids, special = subject.decoder_ids, set(subject.target_tokenizer.all_special_ids)
-    return Tokens(names_of_tokens(subject.target_tokenizer, ids), ids, [each in special for each in ids])
-
-
 def described_tokenizer(subject: Subject) -> dict[str, Any]:
     """Return kind, vocabulary and rules of a text's tokenizer, and the vocabulary of a second one."""
     tokenizer, target = subject.tokenizer, subject.target_tokenizer

@@ -122,7 +122,9 @@ def run_lab(arguments: LabArguments) -> None:
         variants = [Variant(**variant) for variant in record["variants"]]
         # The number of seeds and the score may be others than those of the lab that is continued.
         record["conditions"] = conditions(arguments, variants, options, record)
-        record["repeat"] = shlex.join(["modeling-scratch", "lab", *repeated(arguments)])
+        lists = {name: value if isinstance(value, list) else [value] for name, value in arguments.given().items()}
+        given = [word for name, values in lists.items() for one in values for word in (f"--{name}", str(one))]
+        record["repeat"] = shlex.join(["modeling-scratch", "lab", *given])
         print(*record["conditions"], sep="\n", flush=True)
         more = [task.comparison.score, *task.comparison.others]
         scores = [arguments.score] if arguments.score else more
@@ -177,12 +179,6 @@ def conditions(
         intervals if seeds > 1 else "one seed shows no spread: there are no intervals, and differences may be chance",
         *([f"{majority}: what is no better has learned nothing"] if "majority" in record else ()),
     ]
-
-
-def repeated(arguments: LabArguments) -> list[str]:
-    """Return the command line, with the last component of absolute paths."""
-    lists = {name: value if isinstance(value, list) else [value] for name, value in arguments.given().items()}
-    return [word for name, values in lists.items() for one in values for word in (f"--{name}", str(one))]
 
 
 def train_all(
