@@ -39,11 +39,6 @@ class Difference:
     p: float | None = None
     adjusted_p: float | None = None
 
-    @property
-    def is_shown(self) -> bool:
-        """Whether the interval excludes 0."""
-        return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
-
 
 def paired_difference(scores: Scores, first: Scores) -> Difference:
     """Return the difference of a value from the first value of its factor, over the seeds of both."""
@@ -121,9 +116,9 @@ class Results:
         found = self.differences[variant.name]
         if self.of_base("curve", variant):
             return "no effect here: its runs are those of the first value"
-        if found.low is None:
+        if found.low is None or found.high is None:
             return "no interval: " + ("one seed" if len(self.seeds) == 1 else "the same difference with each seed")
-        if not found.is_shown:
+        if found.low <= 0 <= found.high:
             return f"no difference that {len(self.seeds)} seeds can show"
         is_better = (found.mean > 0) != (self.score in LOWER_IS_BETTER)
         holds = found.adjusted_p is not None and found.adjusted_p <= 1 - CONFIDENCE

@@ -86,16 +86,28 @@ def switched_off(run: Run) -> Iterator[None]:
         yield
 
 
+COMPUTED = """async ({ model, inputs, off, lens }) => {
+    const switched = { ...off, heads: new Map(off.heads), layers: new Set(off.layers), broken: new Set(off.broken) };
+    const unpacked = await unpackModel(model), tensors = forward(unpacked, inputs, switched);
+    if (lens) return lensOf(unpacked, tensors, lens);
+    const { shape, data } = [...tensors.values()].pop();
+    return { shape, values: [...data] };
+}"""
+
+
 def computed(runs: list[Run], asked: Sequence[dict[str, Any]] = ()) -> list[Any]:
     """What the page's JavaScript gives, by one process of node. asked: of each run, in place of its last tensor."""
     cases = json.dumps([{**run.as_json(), **more} for run, more in zip_longest(runs, asked, fillvalue={})])
-    return json.loads(node(str(Path(__file__).with_name("run_forward.js")), str(PAGE), stdin=cases))
+    scripts = ["unpack", "forward", "view-change", "view-answer", "view-lens"]
+    return of_page(scripts, f"Promise.all({cases}.map({COMPUTED}))")
 
 
-def node(*arguments: str, stdin: str = "") -> str:
-    """What a program of node prints."""
-    command = [str(Path(nodejs.__file__).parent / "bin" / "node"), *arguments]
-    return subprocess.run(command, input=stdin, capture_output=True, text=True, check=True).stdout
+def of_page(names: Sequence[str], expression: str, before: str = "") -> Any:
+    """The value of an expression in JavaScript, beside these scripts of the page."""
+    scripts = "".join((PAGE / f"{name}.js").read_text(encoding="utf-8") for name in names)
+    program = f"{before}{scripts}Promise.resolve({expression}).then((found) => console.log(JSON.stringify(found)));"
+    command = [str(Path(nodejs.__file__).parent / "bin" / "node"), "-"]
+    return json.loads(subprocess.run(command, input=program, capture_output=True, text=True, check=True).stdout)
 
 
 def assert_same(runs: list[Run], tolerance: float = 1e-5) -> None:
@@ -218,12 +230,6 @@ def test_a_row_that_the_page_lacks_leaves_the_recorded_pass_alone(axis: str) -> 
     model = model_cases.TEXTS.model()
     vars(model.config)[axis] = "another"  # as in a folder whose code has a row more
     assert weights.packed_model(model, 8) is None
-
-
-def of_page(names: Sequence[str], expression: str) -> Any:
-    """The value of an expression in JavaScript, beside these scripts of the page."""
-    scripts = "".join((PAGE / f"{name}.js").read_text(encoding="utf-8") for name in names)
-    return json.loads(node("-e", f"{scripts}console.log(JSON.stringify({expression}))"))
 
 
 def test_a_reader_finds_only_tokens_and_positions_that_the_model_has() -> None:

