@@ -51,8 +51,8 @@ class Check:
             return hint
         if self.tries is None:  # the right value is not told: it is what the exercise asks for
             return unlike(answer, self.right) or f"{short(answer)} is not the value."
-        for arguments, *results in zip(self.tries(), given, expected):
-            if text := difference(*results, self.tolerance):
+        for arguments, found, wanted in zip(self.tries(), given, expected):
+            if text := difference(found, wanted, self.tolerance):
                 return f"{text} It was called with {described(answer, arguments)}."
         return None
 

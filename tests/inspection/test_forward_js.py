@@ -15,12 +15,11 @@ import numpy as np
 import pytest
 import torch
 from model_cases import CASES, POSITIONS, SWITCHES, Case
-from shared import redraw
 from torch import Tensor
 from torch.nn import functional as F
 from transformers import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
-from modeling_scratch import fast, presets
+from modeling_scratch import fast
 from modeling_scratch.inspection import weights
 from modeling_scratch.lab.breaks import broken
 from modeling_scratch.layers import ACTIVATIONS
@@ -31,11 +30,6 @@ nodejs = pytest.importorskip(
 )
 
 PAGE = Path(weights.__file__).with_name("page")
-SMALL: dict[str, Any] = {
-    "vocab_size": 60, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 24,
-    "num_labels": 3,
-}  # fmt: skip
-
 # The page may lack a new row of an axis: it then shows the recorded pass alone.
 COMPUTED = [
     each for each in SWITCHES.values() if all(each.get(axis) in {*rows, None} for axis, rows in weights.ROWS.items())
@@ -161,17 +155,6 @@ def test_every_row_of_every_axis_computes_as_pytorch() -> None:
     types = {"token_type_ids": torch.arange(inputs["input_ids"].shape[1])[None] // 5}
     with_types = Run(model_cases.TEXTS.model(type_vocab_size=2), {**inputs, **types})
     assert_same([with_types, *(Run(model_cases.TEXTS.model(**each), inputs) for each in settings)])
-
-
-def test_every_preset_computes_as_pytorch() -> None:
-    runs, heads = [], {"scratch_encoder": model_cases.MASKED_LM, "scratch_decoder": model_cases.CAUSAL_LM}
-    for name, preset in {**presets.ENCODERS, **presets.DECODERS, **presets.SEQ2SEQS}.items():
-        tokens = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
-        config = preset(**SMALL, **tokens, **({"decoder_start_token_id": 1} if name in presets.SEQ2SEQS else {}))
-        case = heads.get(config.model_type, model_cases.SEQ2SEQ_LM)
-        ids = {name: value % 60 for name, value in inputs_of(case).items()}
-        runs.append(Run(redraw(case.model_class(config)).eval(), ids))
-    assert_same(runs)
 
 
 def test_what_is_switched_off_counts_as_zero_in_pytorch() -> None:

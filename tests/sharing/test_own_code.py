@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
     torch.manual_seed(0)
     ScratchEncoderForSequenceClassification(config).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
-    put(tmp_path / "configuration_scratch.py", '"silu", "reglu"', f'"silu", "{NEW}", "reglu"')
+    put(tmp_path / "configuration_scratch.py", '"silu",', f'"silu", "{NEW}",')
     put(
         tmp_path / "layers.py",
         '    "silu": (nn.functional.silu',
