@@ -130,22 +130,17 @@ class Recorder(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        if self.scopes and any(tensors_in(result)):
-            is_ours, layer = self._called_from(sys._getframe(1))
-            if is_ours:
-                name = getattr(func, "__name__", str(func)).strip("_")
-                self._see(name, [tensor for tensor, _ in tensors_in([args, kwargs or {}])], result, layer)
-        return result
-
-    def _called_from(self, frame: FrameType | None) -> tuple[bool, str | None]:
-        """Return whether the textbook called torch itself, not through another library; and through which layer."""
-        layer = None
+        if not self.scopes or not any(tensors_in(result)):
+            return result
+        layer, frame = None, sys._getframe(1)
         while frame is not None and frame is not self.scopes[-1].frame:
-            if not frame.f_code.co_filename.startswith(TORCH):
-                return False, None
+            if not frame.f_code.co_filename.startswith(TORCH):  # another library has called torch
+                return result
             layer = self._entered(frame) or layer
             frame = frame.f_back
-        return True, layer
+        name = getattr(func, "__name__", str(func)).strip("_")
+        self._see(name, [tensor for tensor, _ in tensors_in([args, kwargs or {}])], result, layer)
+        return result
 
     def _entered(self, frame: FrameType) -> str | None:
         """Return the path of the module whose method a frame runs, if it is one; it is recorded the first time."""
