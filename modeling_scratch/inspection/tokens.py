@@ -5,6 +5,7 @@ With the same rules the page tokenises new texts, if tokenize.js has each part o
 """
 
 import json
+from functools import reduce
 from typing import Any
 
 from tokenization.training import HTML_TAG, WITH_APOSTROPHES
@@ -18,13 +19,19 @@ COMPUTED = {*NORMALIZERS, "Whitespace", "WhitespaceSplit", "ByteLevel", "Split",
 PATTERNS = {WITH_APOSTROPHES, HTML_TAG, r"[\s\S]"}  # of Split
 
 
+def fnv(word: str) -> int:
+    """Return the hash FNV-1a of a word, of 32 bits."""
+    return reduce(lambda found, byte: (found ^ byte) * 16_777_619 % 2**32, word.encode(), 2_166_136_261)
+
+
 def described_tokenizer(subject: Subject) -> dict[str, Any]:
     """Return kind, vocabulary and rules of a text's tokenizer, and the vocabulary of a second one."""
     tokenizer, target = subject.tokenizer, subject.target_tokenizer
     found = {"vocab_size": len(tokenizer), "vocabulary": names_of_tokens(tokenizer, range(len(tokenizer)))}
     found |= {} if target is tokenizer else {"target_vocabulary": names_of_tokens(target, range(len(target)))}
     found |= {"mask": tokenizer.mask_token_id, "kind": None, "rules": None}
-    found |= {"seen_words": sorted(read_seen_words(subject.model.name_or_path))}
+    # A page is shown to others, who may ask it for a word, but not for all words of the training texts.
+    found |= {"seen_words": sorted(map(fnv, read_seen_words(subject.model.name_or_path)))}
     if not tokenizer.is_fast:
         return found
     rules = tokenizer_rules(subject)

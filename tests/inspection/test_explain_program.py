@@ -27,7 +27,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_saved_folder_becomes_a_page(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page, words = tmp_path / "page.html", folder / "words.txt"
-    words.write_text("a\nmoving\nscript", encoding="utf-8")
+    words.write_text("a\nmoving\nscript\nscripted", encoding="utf-8")
     main(["--model", str(folder), "--text", TEXT, "--text", "not good </script>", "--output", str(page)])
     words.unlink()
     printed = capsys.readouterr()
@@ -40,6 +40,7 @@ def test_a_saved_folder_becomes_a_page(folder: Path, tmp_path: Path, capsys: pyt
     data = [gzip.decompress(base64.b64decode(each)).decode() for each in re.findall(r">([\w+/=]{200,})<", content)]
     assert len(data) == 2  # the explanation and the weights
     assert "moving" in data[0]
+    assert "scripted" not in data[0]  # words of the training texts are there as hashes
     assert [word for word in (str(folder), str(tmp_path), str(Path.home())) if word in "".join([content, *data])] == []
     assert [path.name for path in tmp_path.iterdir()] == [page.name]
 

@@ -83,13 +83,16 @@ async function showAsked() {
   if (problem) document.querySelector(".typing .problem").textContent = problem;
 }
 
+const fnv = (word) => // of tokens.py
+  new TextEncoder().encode(word).reduce((found, byte) => Math.imul(found ^ byte, 16777619) >>> 0, 2166136261);
+
 /** Of a tokenizer without unknown words, those that the training had not; scripts without blanks have no words. */
 function unseenWords(parts, pieces) {
   const seen = new Set(state.explanation.tokenizer.seen_words);
   if (!seen.size) return pieces.filter(({ how }) => how === "unknown").map(({ text: word }) => word);
   const words = (parts.join(" ").match(/[\p{L}\p{N}_]+/gu) ?? []).filter((word) => /^[\p{L}\p{N}]/u.test(word)
     && !/^[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]/.test(word));
-  return [...new Map(words.map((word) => [word.toLowerCase(), word]))].filter(([key]) => !seen.has(key))
+  return [...new Map(words.map((word) => [word.toLowerCase(), word]))].filter(([key]) => !seen.has(fnv(key)))
     .map(([, word]) => word);
 }
 
