@@ -94,6 +94,12 @@ class LabArguments:
         """Return the options that differ from their defaults, without local paths."""
         return {name: without_paths(value) for name, value in vars(self).items() if value != defaults()[name]}
 
+    def command(self) -> str:
+        """Return the command line, with the last component of absolute paths."""
+        lists = {name: value if isinstance(value, list) else [value] for name, value in self.given().items()}
+        given = [word for name, values in lists.items() for one in values for word in (f"--{name}", str(one))]
+        return shlex.join(["modeling-scratch", "lab", *given])
+
 
 def defaults() -> dict[str, Any]:
     return {**vars(LabArguments("")), "task": None}
@@ -122,16 +128,14 @@ def run_lab(arguments: LabArguments) -> None:
         variants = [Variant(**variant) for variant in record["variants"]]
         # The number of seeds and the score may be others than those of the lab that is continued.
         record["conditions"] = conditions(arguments, variants, options, record)
-        lists = {name: value if isinstance(value, list) else [value] for name, value in arguments.given().items()}
-        given = [word for name, values in lists.items() for one in values for word in (f"--{name}", str(one))]
-        record["repeat"] = shlex.join(["modeling-scratch", "lab", *given])
+        record["repeat"] = arguments.command()
         print(*record["conditions"], sep="\n", flush=True)
         more = [task.comparison.score, *task.comparison.others]
         scores = [arguments.score] if arguments.score else more
         runs = train_all(folder, arguments.seeds, scores, variants, record, task, options)
         known = runs[BASE, 0]["scores"].keys()
-        majority = record.get("majority") if "accuracy" in known else None
-        results = Results(factors, variants, runs, next(name for name in scores if name in known), majority)
+        score = next(name for name in scores if name in known)
+        results = Results(factors, variants, runs, score, record.get("majority"))
         others = [name for name in more if name != results.score and name in known]
         print("", write_report(folder, results, others, record), f"report: {folder / REPORT}", sep="\n")
 

@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -106,7 +106,8 @@ class Results:
         """Return what the runs show of a variant, and whether it has learned nothing."""
         if obstacle := self.obstacle(variant):
             return obstacle
-        has_learned = self.majority is None or fmean(self.scores(variant, "accuracy").values()) > self.majority
+        accuracies = [run["scores"].get("accuracy", inf) for run in self.runs_of(variant)]
+        has_learned = self.majority is None or fmean(accuracies) > self.majority
         return self.compared(variant) + ("" if has_learned else "; nothing learned")
 
     def compared(self, variant: Variant) -> str:
