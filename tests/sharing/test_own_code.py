@@ -17,7 +17,7 @@ from modeling_scratch.inspection.program import load_explained
 from modeling_scratch.sharing.verification import write_verification
 from modeling_scratch.utils.errors import DataError
 
-NEW = "squared_relu"
+NEW = "activation_of_a_folder"
 
 
 def put(path: Path, before: str, after: str) -> None:
