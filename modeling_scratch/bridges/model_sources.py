@@ -154,7 +154,8 @@ def pretrained(auto_class: Any, name: str | Path, trust_remote_code: bool, **opt
         if not reference:
             raise
         if not trust_remote_code:
-            raise ValueError(f"{one_line(error)} (--trust_remote_code runs the code of the folder)") from error
+            advice = "--trust_remote_code runs the code of the folder"  # first: long lines are cut at their end
+            raise ValueError(f"{advice}; the package refuses it: {one_line(error)}") from error
     own: Any = get_class_from_dynamic_module(reference, str(name))
     return own.from_pretrained(name, **options)
 

@@ -42,50 +42,47 @@ class Check:
         if self.tries and not callable(answer):
             return f"it is {article(answer)}: hand over the function itself, without parentheses after its name."
         given, expected = self.results(answer), self.results(self.right)
-        if same(given, expected, self.tolerance):
+        if difference(given, expected, self.tolerance) is None:
             return None
         for hint, wrong in self.mistakes.items():
-            if same(given, self.results(wrong), self.tolerance):
+            if difference(given, self.results(wrong), self.tolerance) is None:
                 return hint
         if all(unlike(*pair) is None for pair in zip(given, expected)) and (hint := self.otherwise(answer)):
             return hint
         if self.tries is None:  # the right value is not told: it is what the exercise asks for
             return unlike(answer, self.right) or f"{short(answer)} is not the value."
-        cases = zip(self.tries(), given, expected)
-        arguments, found, wanted = next(case for case in cases if not same(*case[1:], self.tolerance))
-        return f"{difference(found, wanted, self.tolerance)} It was called with {described(answer, arguments)}."
+        for arguments, found, wanted in zip(self.tries(), given, expected):
+            if text := difference(found, wanted, self.tolerance):
+                return f"{text} It was called with {described(answer, arguments)}."
+        return None
 
     def results(self, answer: Any) -> list[Any]:
         return [answer] if self.tries is None else [answer(*arguments) for arguments in self.tries()]
 
 
-def same(found: Any, wanted: Any, tolerance: float) -> bool:
-    """Whether two results are equal: numbers and tensors up to rounding, lists and tuples item by item."""
-    if isinstance(wanted, Tensor):
-        if unlike(found, wanted):
-            return False
-        return torch.allclose(found.double(), wanted.double(), atol=tolerance, rtol=tolerance, equal_nan=True)
-    if isinstance(wanted, list | tuple):
-        is_sequence = isinstance(found, list | tuple) and len(found) == len(wanted)
-        return is_sequence and all(same(*pair, tolerance) for pair in zip(found, wanted))
-    if isinstance(wanted, int | float) and not isinstance(wanted, bool):
-        number = found.item() if isinstance(found, Tensor) and found.numel() == 1 else found
-        return isinstance(number, Real) and math.isclose(number, wanted, rel_tol=tolerance, abs_tol=tolerance)
-    return type(found) is type(wanted) and found == wanted
-
-
-def difference(found: Any, wanted: Any, tolerance: float) -> str:
-    """In words, how a result differs from the one that was expected."""
+def difference(found: Any, wanted: Any, tolerance: float) -> str | None:
+    """In words, how a result differs from the one that was expected; None: numbers and tensors are equal up to
+    rounding, lists and tuples item by item.
+    """
+    number = found.item() if isinstance(found, Tensor) and found.numel() == 1 else found
+    if isinstance(wanted, int | float) and not isinstance(wanted, bool) and isinstance(number, Real):
+        is_equal = math.isclose(number, wanted, rel_tol=tolerance, abs_tol=tolerance)
+        return None if is_equal else unlike(found, wanted) or f"the result is {short(found)}, expected {short(wanted)}."
+    if found is wanted:
+        return None
     if text := unlike(found, wanted):
         return text
     if isinstance(wanted, Tensor):
-        where = (~torch.isclose(found.double(), wanted.double(), tolerance, tolerance)).nonzero()[0].tolist()
-        values = (short(each[tuple(where)].item()) for each in (found, wanted))
-        return f"the value{f' at {where}' if where else ''} is {', expected '.join(values)}."
+        wrong = ~torch.isclose(found.double(), wanted.double(), tolerance, tolerance, equal_nan=True)
+        for where in wrong.nonzero().tolist():
+            values = (short(each[tuple(where)].item()) for each in (found, wanted))
+            return f"the value{f' at {where}' if where else ''} is {', expected '.join(values)}."
+        return None
     if isinstance(wanted, list | tuple):
-        n = next(n for n, pair in enumerate(zip(found, wanted)) if not same(*pair, tolerance))
-        return f"item {n + 1}: {difference(found[n], wanted[n], tolerance)}"
-    return f"the result is {short(found)}, expected {short(wanted)}."
+        texts = (difference(*pair, tolerance) for pair in zip(found, wanted))
+        return next((f"item {number}: {text}" for number, text in enumerate(texts, 1) if text), None)
+    is_equal = type(found) is type(wanted) and found == wanted
+    return None if is_equal else f"the result is {short(found)}, expected {short(wanted)}."
 
 
 def unlike(found: Any, wanted: Any) -> str | None:

@@ -50,10 +50,6 @@ def padded(texts: list[list[int]], pad_id: int) -> tuple[Tensor, Tensor]:
     return ids, (torch.arange(ids.shape[1]) < lengths[:, None]).long()
 
 
-def padded_left(texts: list[list[int]], pad_id: int) -> tuple[Tensor, ...]:
-    return tuple(each.flip(1) for each in padded([text[::-1] for text in texts], pad_id))
-
-
 def with_mask(mask_of: Callable[[Tensor, Tensor, int], Tensor]) -> Callable[..., Any]:
     """`padded` with the mask that is made of ids, the right mask and pad_id."""
     return lambda texts, pad_id: ((both := padded(texts, pad_id))[0], mask_of(*both, pad_id).long())
@@ -88,7 +84,8 @@ CHECKS = {
         "most_common(1) is a list of pairs with their counts: take [0][0].": lambda w: [most_common(pairwise, w)],
     }, "Byte-pair encoding repeats this step until the vocabulary is full."),
     "padded": Check(padded, lambda: [([[5, 6, 7], [8], [9, 4]], 0), ([[0, 2], [3, 1, 0]], 1)], {
-        "the padding stands on the left: append it.": padded_left,
+        "the padding stands on the left: append it.":
+            lambda texts, pad: tuple(each.flip(1) for each in padded([text[::-1] for text in texts], pad)),
         "the mask is the wrong way round: 1 is a real token, 0 is padding.": with_mask(lambda ids, m, pad: 1 - m),
         "the mask asks whether an id is 0; padding has the id pad_id.": with_mask(lambda ids, m, pad: ids != 0),
         "a real token may have the id pad_id: make the mask from lengths.": with_mask(lambda ids, m, pad: ids != pad),

@@ -18,10 +18,10 @@ UNGROUPED: Any = SimpleNamespace(num_key_value_groups=1)  # all that the book's 
 ROWS = "the rows do not sum to 1: softmax over the wrong axis? Each row, the weights of one query, is dim=-1."
 
 
-def attention(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+def attention(query: Tensor, key: Tensor, value: Tensor, visible: Tensor | None = None) -> Tensor:
     """The book's, whose output is (B, T, H, D), with heads before tokens as in its arguments."""
     scaling = query.shape[-1] ** -0.5
-    return eager_attention(UNGROUPED, query, key, value, None, scaling)[0].transpose(1, 2)
+    return eager_attention(UNGROUPED, query, key, value, visible, scaling)[0].transpose(1, 2)
 
 
 def products(query: Tensor, key: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 """The words of a model's training, for tokenizers of bytes: these read any word, and so have no unknown one."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from ..run.layout import WORDS
@@ -17,6 +17,11 @@ def words_by_lower_case(text: str) -> dict[str, str]:
     """Return the words of a text or a pair by their lower case, but those of writing systems without blanks."""
     words = WORD.findall(" ".join(parts_of(text)))
     return {word.lower(): word for word in words if is_in_word(word[0])}
+
+
+def words_not_in(known: Collection[str], text: str) -> list[str]:
+    """Return the words of a text or a pair that are none of these in lower case."""
+    return [word for key, word in words_by_lower_case(text).items() if key not in known]
 
 
 def save_seen_words(folder: Path, texts: Iterable[str]) -> None:

@@ -45,25 +45,19 @@ def target_of(subject: Subject, output: Any) -> Target | None:
     if subject.task in TEXT_TASKS:
         best = int(logits.argmax())
         return Target(f"{LOG_ODDS} {names[best]}", best)
-    if subject.task == TAGGING:
-        return _tag(subject, logits, names) if len(names) > 1 else None  # one label has no odds
+    if subject.task == TAGGING and len(names) < 2:  # one label has no odds
+        return None
+    if subject.task == TAGGING:  # the surest label that is no `OUTSIDE`, of a token of the text
+        p, labels = (each.tolist() for each in logits.softmax(-1).max(-1))
+        real = [number for number, added in enumerate(subject.text.special) if not added] or [0]
+        focus = max(real, key=lambda number: (names[labels[number]] != OUTSIDE, p[number]))
+        return Target(f"{LOG_ODDS} {names[labels[focus]]} at token {focus + 1}", labels[focus], focus)
     position = len(logits) - 1 if subject.task == NEXT else subject.masked_positions()[0]
     best = int(logits[position].argmax())
-    place = " as the next token" if subject.task == NEXT else ""
-    return Target(f"{LOG_ODDS} {shown(subject.tokenizer, best)}{place}", best, position)
-
-
-def _tag(subject: Subject, logits: Tensor, names: list[str]) -> Target:
-    """The surest label that is no `OUTSIDE`, of a token of the text."""
-    p, best = (each.tolist() for each in logits.softmax(-1).max(-1))
-    real = [number for number, added in enumerate(subject.text.special) if not added] or [0]
-    focus = max(real, key=lambda number: (names[best[number]] != OUTSIDE, p[number]))
-    return Target(f"{LOG_ODDS} {names[best[focus]]} at token {focus + 1}", best[focus], focus)
-
-
-def shown(tokenizer: Any, token: int) -> str:
-    """Return a token's text, its name where it has no text of its own, or its id where the tokenizer lacks it."""
-    return str(tokenizer.decode([token]) or tokenizer.convert_ids_to_tokens(token) or token)
+    tokenizer, place = subject.tokenizer, " as the next token" if subject.task == NEXT else ""
+    # A token's text, its name where it has no text of its own, or its id where the tokenizer lacks it.
+    shown = tokenizer.decode([best]) or tokenizer.convert_ids_to_tokens(best) or best
+    return Target(f"{LOG_ODDS} {shown}{place}", best, position)
 
 
 def score(subject: Subject, logits: Tensor, target: Target) -> Tensor:
@@ -96,11 +90,15 @@ class Attributions:
 def attributions_of(subject: Subject, target: Target) -> Attributions:
     """Integrate from padding to the text; more steps until sum and difference are equal within `TOLERANCE`.
 
-    The rows of the table of tokens are replaced, position by position; special tokens stay as they are.
+    The rows of the table of tokens are replaced by that of the padding token, or zeros where there is none; special
+    tokens stay as they are.
     """
     with as_textbook(subject.model):
-        start, end = _ends(subject)
+        table, pad = subject.model.get_input_embeddings(), subject.tokenizer.pad_token_id
         with torch.no_grad():
+            end = table(subject.tensor([subject.text.ids]))  # (1, T, E)
+            row = torch.zeros_like(end[0, 0]) if pad is None else table(subject.tensor([pad]))[0]
+            start = torch.where(subject.tensor(subject.text.special)[None, :, None], end, row)
             baseline, value = (_scored(subject, target, each).item() for each in (start, end))
         difference, steps = value - baseline, LEAST_STEPS
         values = _integral(subject, target, start, end, steps)
@@ -121,15 +119,6 @@ def attributions_of(subject: Subject, target: Target) -> Attributions:
 def is_exact(total: float, difference: float) -> bool:
     """Return whether attributions add up to a change of the score; changes below `SMALL` count as that."""
     return abs(total - difference) <= TOLERANCE * max(abs(difference), SMALL)
-
-
-def _ends(subject: Subject) -> tuple[Tensor, Tensor]:
-    """The baseline, with the row of the padding token, or zeros, in place of each token, and the text: (1, T, E)."""
-    table, pad = subject.model.get_input_embeddings(), subject.tokenizer.pad_token_id
-    with torch.no_grad():
-        end = table(subject.tensor([subject.text.ids]))
-        row = torch.zeros_like(end[0, 0]) if pad is None else table(subject.tensor([pad]))[0]
-    return torch.where(subject.tensor(subject.text.special)[None, :, None], end, row), end
 
 
 def _scored(subject: Subject, target: Target, values: Tensor) -> Tensor:

@@ -19,8 +19,8 @@ from ..utils.errors import DataError
 from .attributions import Attributions, attributions_of, target_of
 from .page import page
 from .recorder import Recording, as_textbook, record
-from .subjects import GENERATION, TAGGING, TEXT_TASKS, Subject, Tokens, subject_of, task_of
-from .tokens import described_tokenizer, target_tokens
+from .subjects import GENERATION, TAGGING, TEXT_TASKS, Subject, Tokens, names_of_tokens, subject_of, task_of
+from .tokens import described_tokenizer
 from .trace import plain, trace
 
 FORMAT = 3
@@ -125,12 +125,16 @@ def explain_text(subject: Subject) -> TextExplanation:
         subject.notes.append("the model has no single answer for a text: no attributions")
     if not subject.tokenizer.is_fast:
         subject.notes.append("the tokenizer is a slow one, which tells neither its steps nor positions in the text")
-    writes = subject.task == GENERATION
+    written, read = None, None  # by the decoder of an encoder-decoder
+    if subject.task == GENERATION:
+        tokenizer, ids = subject.target_tokenizer, subject.decoder_ids
+        written = str(tokenizer.decode(subject.target_ids, skip_special_tokens=True))
+        read = Tokens(names_of_tokens(tokenizer, ids), ids, [each in tokenizer.all_special_ids for each in ids])
     return TextExplanation(
         text=subject.text.text,
-        target=str(subject.target_tokenizer.decode(subject.target_ids, skip_special_tokens=True)) if writes else None,
+        target=written,
         tokens=subject.text,
-        target_tokens=target_tokens(subject) if writes else None,
+        target_tokens=read,
         trace=trace(recording),
         attributions=None if target is None else attributions_of(subject, target),
         notes=subject.notes,

@@ -45,20 +45,16 @@ def rendered(explanation: dict[str, Any], model: ScratchPreTrainedModel | None) 
     title = f"{texts[0]['text'][:80]} – {name}" if texts else name
     style = _read("style.css")
     script = "\n".join(_read(f"{name}.js") for name in SCRIPTS)
+    # A Content-Security-Policy under which nothing but this style and this script runs, and nothing is loaded.
+    digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]
+    rules = [f"{name} 'sha256-{digest}'" for name, digest in zip(("style-src", "script-src"), digests)]
+    policy = "; ".join(["default-src 'none'", *rules, "img-src data:", "base-uri 'none'", "form-action 'none'"])
     parts = {
-        "policy": policy(style, script), "style": style, "script": script,
+        "policy": policy, "style": style, "script": script,
         "title": html.escape(title), "explanation": _compressed(explanation),
         "weights": _compressed(weights), "most_weights": str(MOST_WEIGHTS),
     }  # fmt: skip
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _read("page.html"))
-
-
-def policy(style: str, script: str) -> str:
-    """A Content-Security-Policy under which nothing but this style and this script runs, and nothing is loaded."""
-    sources = {"style-src": style, "script-src": script}
-    hashes = {name: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for name, text in sources.items()}
-    rules = [f"{name} 'sha256-{digest}'" for name, digest in hashes.items()]
-    return "; ".join(["default-src 'none'", *rules, "img-src data:", "base-uri 'none'", "form-action 'none'"])
 
 
 def _compressed(value: Any) -> str:

@@ -130,22 +130,17 @@ class Recorder(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        if self.scopes and any(tensors_in(result)):
-            is_ours, layer = self._called_from(sys._getframe(1))
-            if is_ours:
-                name = getattr(func, "__name__", str(func)).strip("_")
-                self._see(name, [tensor for tensor, _ in tensors_in([args, kwargs or {}])], result, layer)
-        return result
-
-    def _called_from(self, frame: FrameType | None) -> tuple[bool, str | None]:
-        """Return whether the textbook called torch itself, not through another library; and through which layer."""
-        layer = None
+        if not self.scopes or not any(tensors_in(result)):
+            return result
+        layer, frame = None, sys._getframe(1)
         while frame is not None and frame is not self.scopes[-1].frame:
-            if not frame.f_code.co_filename.startswith(TORCH):
-                return False, None
+            if not frame.f_code.co_filename.startswith(TORCH):  # another library has called torch
+                return result
             layer = self._entered(frame) or layer
             frame = frame.f_back
-        return True, layer
+        name = getattr(func, "__name__", str(func)).strip("_")
+        self._see(name, [tensor for tensor, _ in tensors_in([args, kwargs or {}])], result, layer)
+        return result
 
     def _entered(self, frame: FrameType) -> str | None:
         """Return the path of the module whose method a frame runs, if it is one; it is recorded the first time."""
@@ -197,8 +192,12 @@ class Recorder(TorchFunctionMode):
             self._bind()
             self.scopes[-1].line = frame.f_lineno
         if event == "return":
-            self._name_returned(value)
-            self.scopes.pop()
+            scope = self.scopes.pop()
+            is_forward = scope.is_method and scope.function == "forward"
+            name = scope.path if is_forward else f"{scope.path}.{scope.function}".lstrip(".")
+            for tensor, index in named_tensors(value) if scope.function else ():
+                if (step := self.made.get(id(tensor))) is not None and name + index not in step.names:
+                    step.names.append(name + index)
         return self._follow_lines
 
     def _bind(self, is_argument: bool = False) -> None:
@@ -223,14 +222,6 @@ class Recorder(TorchFunctionMode):
                 self.of_methods.add(dotted)
             if (scope.is_method or dotted not in self.of_methods) and dotted not in step.names:
                 step.names.append(dotted)
-
-    def _name_returned(self, value: Any) -> None:
-        scope = self.scopes[-1]
-        is_forward = scope.is_method and scope.function == "forward"
-        name = scope.path if is_forward else f"{scope.path}.{scope.function}".lstrip(".")
-        for tensor, index in named_tensors(value) if scope.function else ():
-            if (step := self.made.get(id(tensor))) is not None and name + index not in step.names:
-                step.names.append(name + index)
 
 
 def tensors_in(value: Any) -> Iterator[tuple[Tensor, str]]:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ..bridges.model_sources import position_limit
+from ..data.seen_words import read_seen_words, words_not_in
 from ..data.text_pairs import SEPARATOR, of_parts, parts_of
 from ..inference.answers import gives_numbers, has_sigmoids
 from ..inference.classification import unseen_words
@@ -183,7 +184,8 @@ def subject_of(
     if subject.text.is_cut:
         subject.notes.append(f"the text is truncated to {len(subject.text.ids)} tokens ({subject.limited_by})")
         subject.text = subject.encode(read_of(subject.text))
-    if words := subject.text.unseen:
+    known = read_seen_words(model.name_or_path)
+    if words := words_not_in(known, subject.text.text) if known else subject.text.unseen:
         subject.notes.append(f"the model has not seen: {', '.join(words)}")
     if subject.task == MASKED:
         _mask(subject)

@@ -5,10 +5,12 @@ With the same rules the page tokenises new texts, if tokenize.js has each part o
 """
 
 import json
+from functools import reduce
 from typing import Any
 
 from tokenization.training import HTML_TAG, WITH_APOSTROPHES
 
+from ..data.seen_words import read_seen_words
 from .subjects import MASKED, Subject, Tokens, names_of_tokens
 
 # What tokenize.js has, by the names of the tokenizers library: the parts of the tokenizers that this package trains.
@@ -17,10 +19,9 @@ COMPUTED = {*NORMALIZERS, "Whitespace", "WhitespaceSplit", "ByteLevel", "Split",
 PATTERNS = {WITH_APOSTROPHES, HTML_TAG, r"[\s\S]"}  # of Split
 
 
-def target_tokens(subject: Subject) -> Tokens:
-    """Return the tokens that the decoder of an encoder-decoder reads."""
-    ids, special = subject.decoder_ids, set(subject.target_tokenizer.all_special_ids)
-    return Tokens(names_of_tokens(subject.target_tokenizer, ids), ids, [each in special for each in ids])
+def fnv(word: str) -> int:
+    """Return the hash FNV-1a of a word, of 32 bits."""
+    return reduce(lambda found, byte: (found ^ byte) * 16_777_619 % 2**32, word.encode(), 2_166_136_261)
 
 
 def described_tokenizer(subject: Subject) -> dict[str, Any]:
@@ -29,6 +30,8 @@ def described_tokenizer(subject: Subject) -> dict[str, Any]:
     found = {"vocab_size": len(tokenizer), "vocabulary": names_of_tokens(tokenizer, range(len(tokenizer)))}
     found |= {} if target is tokenizer else {"target_vocabulary": names_of_tokens(target, range(len(target)))}
     found |= {"mask": tokenizer.mask_token_id, "kind": None, "rules": None}
+    # A page is shown to others, who may ask it for a word, but not for all words of the training texts.
+    found |= {"seen_words": sorted(map(fnv, read_seen_words(subject.model.name_or_path)))}
     if not tokenizer.is_fast:
         return found
     rules = tokenizer_rules(subject)

@@ -34,32 +34,20 @@ def trace(recording: Recording) -> dict[str, Any]:
     is_small = count <= MOST_NUMBERS
     cut = f"{count:,} numbers: tensors are rounded to bfloat16; of long axes, the first {MOST_OF_AXIS} entries are kept"
     keys = {name: step.number for name, step in recording.keys.items()}
+    for name, number in [*keys.items()]:
+        for end, alias in ALIASES.items():
+            if name == end or name.endswith((f".{end}", f"_{end}")):
+                keys[name.removesuffix(end) + alias] = number
+    for step in recording.steps:  # of rotary positions: `rotate` turns the query of an attention first, then its key
+        for path in (name.removesuffix(".rotate") for name in step.names if name.endswith("attention.rotate")):
+            part = "key" if f"{path}.query_rotated" in keys else "query"
+            keys[f"{path}.{part}_rotated"] = step.number
     return {
         "modules": recording.modules,
         "steps": [_step(step, recording.modules, is_small) for step in recording.steps],
-        "keys": {**keys, **aliases(keys), **rotations(recording)},
+        "keys": keys,
         "left_out": None if is_small else cut,
     }
-
-
-def aliases(keys: dict[str, int]) -> dict[str, int]:
-    """Return the steps of the names in `ALIASES`, in every module where they occur."""
-    return {
-        name.removesuffix(end) + alias: number
-        for name, number in keys.items()
-        for end, alias in ALIASES.items()
-        if name == end or name.endswith((f".{end}", f"_{end}"))
-    }
-
-
-def rotations(recording: Recording) -> dict[str, int]:
-    """Return the steps of rotary positions: `rotate` turns the query of an attention first, then its key."""
-    found: dict[str, int] = {}
-    for step in recording.steps:
-        for path in (name.removesuffix(".rotate") for name in step.names if name.endswith("attention.rotate")):
-            name = f"{path}.key_rotated" if f"{path}.query_rotated" in found else f"{path}.query_rotated"
-            found[name] = step.number
-    return found
 
 
 def _step(step: Step, modules: list[str], is_small: bool) -> dict[str, Any]:

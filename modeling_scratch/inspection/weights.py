@@ -49,8 +49,15 @@ def packed_model(model: ScratchPreTrainedModel, positions: int) -> dict[str, Any
     if sum(tensor.numel() for tensor in tensors) > MOST_WEIGHTS:  # before the floats of a large model are copied
         return None
     floats = np.concatenate([np.zeros(0, np.float32), *(tensor.float().cpu().numpy().ravel() for tensor in tensors)])
-    packed = {"tensors": layout, "positions": positions, "data": packed_floats(floats)}
-    return {"class": type(model).__name__, "config": architecture(config), **packed}
+    # The fields that these models add to Hugging Face's, which name no folder and no user.
+    own = {field.name for field in fields(type(config))} - {field.name for field in fields(PreTrainedConfig)}
+    return {
+        "class": type(model).__name__,
+        "config": {name: getattr(config, name) for name in sorted({*own, "model_type", "is_encoder_decoder"})},
+        "tensors": layout,
+        "positions": positions,
+        "data": packed_floats(floats),
+    }
 
 
 def packed_floats(values: NDArray[np.float32]) -> str:
@@ -60,12 +67,6 @@ def packed_floats(values: NDArray[np.float32]) -> str:
     words = np.where(np.isfinite(words.view("<f4")), (words + half) & mask, words)
     planes = words.view(np.uint8).reshape(-1, 4).T
     return base64.b64encode(gzip.compress(planes.tobytes(), 6, mtime=0)).decode("ascii")
-
-
-def architecture(config: ScratchConfig) -> dict[str, Any]:
-    """The fields that these models add to Hugging Face's, which name no folder and no user."""
-    own = {field.name for field in fields(type(config))} - {field.name for field in fields(PreTrainedConfig)}
-    return {name: getattr(config, name) for name in sorted({*own, "model_type", "is_encoder_decoder"})}
 
 
 def _tables(config: ScratchConfig, positions: int) -> dict[str, torch.Tensor]:

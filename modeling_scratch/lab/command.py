@@ -9,16 +9,18 @@ from dataclasses import dataclass
 from datetime import date
 from math import isfinite
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from ..run.run_folder import LOCK_FILE, locked
 from ..sharing.run_record import environment, without_paths
-from ..utils.errors import DataError, counted
+from ..utils.errors import DataError, counted, duration
 from ..utils.files import write_json
+from ..utils.markdown import percent
 from ..utils.options import option
 from .breaks import BREAKS
 from .digits import run_breaks
-from .report import RECORD, REPORT, Results, of_majority, shown, write_report
+from .report import RECORD, REPORT, Results, shown, write_report
 from .runs import plan, read_part, train
 from .tasks import EVALUATIONS, NEEDED, TASKS, Experiment, find_task
 from .variants import BASE, Variant, check_variants, parse_factors, plan_variants
@@ -92,6 +94,12 @@ class LabArguments:
         """Return the options that differ from their defaults, without local paths."""
         return {name: without_paths(value) for name, value in vars(self).items() if value != defaults()[name]}
 
+    def command(self) -> str:
+        """Return the command line, with the last component of absolute paths."""
+        lists = {name: value if isinstance(value, list) else [value] for name, value in self.given().items()}
+        given = [word for name, values in lists.items() for one in values for word in (f"--{name}", str(one))]
+        return shlex.join(["modeling-scratch", "lab", *given])
+
 
 def defaults() -> dict[str, Any]:
     return {**vars(LabArguments("")), "task": None}
@@ -120,13 +128,14 @@ def run_lab(arguments: LabArguments) -> None:
         variants = [Variant(**variant) for variant in record["variants"]]
         # The number of seeds and the score may be others than those of the lab that is continued.
         record["conditions"] = conditions(arguments, variants, options, record)
-        record["repeat"] = shlex.join(["modeling-scratch", "lab", *repeated(arguments)])
+        record["repeat"] = arguments.command()
         print(*record["conditions"], sep="\n", flush=True)
         more = [task.comparison.score, *task.comparison.others]
         scores = [arguments.score] if arguments.score else more
         runs = train_all(folder, arguments.seeds, scores, variants, record, task, options)
         known = runs[BASE, 0]["scores"].keys()
-        results = Results(factors, variants, runs, next(name for name in scores if name in known))
+        score = next(name for name in scores if name in known)
+        results = Results(factors, variants, runs, score, record.get("majority"))
         others = [name for name in more if name != results.score and name in known]
         print("", write_report(folder, results, others, record), f"report: {folder / REPORT}", sep="\n")
 
@@ -162,6 +171,7 @@ def conditions(
         "difference: to the first value, paired by seed, with a 95 % interval of Student's t; one interval in 20 "
         f"excludes 0 by chance; p is corrected for {counted(len(others), 'comparison')} (Holm)"
     )
+    majority = f"the most frequent label alone has an accuracy of {percent(record.get('majority', 0.0))}"
     of_seeds = f"seeds 0 to {seeds - 1}" if seeds > 1 else "seed 0"
     return [
         f"{len(variants)} variants, {of_seeds}, {len(variants) * seeds} runs; base: {', '.join(base.overrides)}",
@@ -171,13 +181,8 @@ def conditions(
         f"hardware: {record['hardware']}; date: {record.get('date', 'unknown')}",
         f"options of each run: `{shlex.join(map(str, map(without_paths, options)))}`",
         intervals if seeds > 1 else "one seed shows no spread: there are no intervals, and differences may be chance",
+        *([f"{majority}: what is no better has learned nothing"] if "majority" in record else ()),
     ]
-
-
-def repeated(arguments: LabArguments) -> list[str]:
-    """Return the command line, with the last component of absolute paths."""
-    lists = {name: value if isinstance(value, list) else [value] for name, value in arguments.given().items()}
-    return [word for name, values in lists.items() for one in values for word in (f"--{name}", str(one))]
 
 
 def train_all(
@@ -189,19 +194,24 @@ def train_all(
     scores: one of which the base must have. Raises `DataError` as soon as it has none.
     """
     wanted = [(seed, variant) for seed in range(seeds) for variant in variants]
+    outputs = [folder / variant.name / f"seed-{seed}.json" for seed, variant in wanted]
+    missing = [output for output in outputs if not output.is_file()]
     runs = {}
-    for number, (seed, variant) in enumerate(wanted, 1):
-        output = folder / variant.name / f"seed-{seed}.json"
-        is_new = not output.is_file()
-        if is_new:
+    for number, ((seed, variant), output) in enumerate(zip(wanted, outputs), 1):
+        started = monotonic()
+        if output in missing:
             train(task, options, variant, seed, output, record["data_digests"])
         runs[variant.name, seed] = result = read_part(output)
-        what = f"failed: {result['failed']}" if "failed" in result else described(result, is_new)
+        what = f"failed: {result['failed']}" if "failed" in result else described(result, output in missing)
         print(f"{number} of {len(wanted)}: {variant.name}, seed {seed}: {what}", flush=True)
         if variant is variants[0]:
             check_base(result, seed, scores)
-            for warning in of_majority(record.get("majority"), [result["scores"].get("accuracy", 1.0)])[1:]:
-                print(warning, file=sys.stderr)
+            if result["scores"].get("accuracy", 1.0) <= record.get("majority", 0.0):
+                warning = "the base is no better than the most frequent label: give more --max_steps"
+                print(f"WARNING: {warning}", file=sys.stderr)
+        if output in missing[:1] and (left := len(missing) - 1):
+            about = duration(left * (monotonic() - started))
+            print(f"{counted(left, 'run')} left: about {about}, if each takes as long as this one", flush=True)
     return runs
 
 

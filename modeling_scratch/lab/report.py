@@ -1,9 +1,9 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The report of a lab: the differences of its variants, paired by their seeds, in a table for each factor."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -13,7 +13,7 @@ from scipy.stats import ttest_1samp
 from ..report.metrics import LOWER_IS_BETTER
 from ..utils.files import write_json, write_text
 from ..utils.markdown import bullets, percent, points, table
-from .variants import BASE, Factors, Variant
+from .variants import Factors, Variant
 
 SHARES = {"accuracy", "f1", "f1_macro", "f1_micro"}
 CONFIDENCE = 0.95
@@ -38,11 +38,6 @@ class Difference:
     high: float | None = None
     p: float | None = None
     adjusted_p: float | None = None
-
-    @property
-    def is_shown(self) -> bool:
-        """Whether the interval excludes 0."""
-        return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
 
 
 def paired_difference(scores: Scores, first: Scores) -> Difference:
@@ -69,16 +64,20 @@ def adjusted(found: Sequence[Difference]) -> list[Difference]:
 
 
 class Results:
-    """What the runs of a lab have found, by one score."""
+    """What the runs of a lab have found, by one score.
 
-    def __init__(self, factors: Factors, variants: Sequence[Variant], runs: Runs, score: str) -> None:
-        self.factors, self.runs, self.score = factors, runs, score
-        self.base, *others = variants
-        self.others = {(name, each.values[name]): each for each in others for name in each.changed}
+    majority: the accuracy of the most frequent label alone; None where there is none to compare with.
+    """
+
+    def __init__(
+        self, factors: Factors, variants: Sequence[Variant], runs: Runs, score: str, majority: float | None = None
+    ) -> None:
+        self.factors, self.runs, self.score, self.majority = factors, runs, score, majority
+        self.base, *self.others = variants
         self.seeds = sorted({seed for _, seed in runs})
-        compared = {key: variant for key, variant in self.others.items() if not self.obstacle(variant)}
-        found = [paired_difference(self.scores(variant), self.scores(self.base)) for variant in compared.values()]
-        self.differences = dict(zip(compared, adjusted(found)))
+        compared = [variant for variant in self.others if not self.obstacle(variant)]
+        found = [paired_difference(self.scores(variant), self.scores(self.base)) for variant in compared]
+        self.differences = {variant.name: each for variant, each in zip(compared, adjusted(found))}
 
     def runs_of(self, variant: Variant) -> list[Mapping[str, Any]]:
         return [self.runs[variant.name, seed] for seed in self.seeds]
@@ -103,46 +102,38 @@ class Results:
         """Return whether a part of the results of a variant equals that of the base, for each seed."""
         return all(run.get(name) == base[name] for run, base in zip(self.runs_of(variant), self.runs_of(self.base)))
 
-    def verdict(self, name: str, value: str) -> str:
-        found, variant = self.differences.get((name, value)), self.others[name, value]
-        if found is None:
-            return str(self.obstacle(variant))
+    def verdict(self, variant: Variant) -> str:
+        """Return what the runs show of a variant, and whether it has learned nothing."""
+        if obstacle := self.obstacle(variant):
+            return obstacle
+        accuracies = [run["scores"].get("accuracy", inf) for run in self.runs_of(variant)]
+        has_learned = self.majority is None or fmean(accuracies) > self.majority
+        return self.compared(variant) + ("" if has_learned else "; nothing learned")
+
+    def compared(self, variant: Variant) -> str:
+        """Return what the runs show of the difference between a variant and the base."""
+        if variant is self.base:
+            return "first value"
+        found = self.differences[variant.name]
         if self.of_base("curve", variant):
             return "no effect here: its runs are those of the first value"
-        if found.low is None:
+        if found.low is None or found.high is None:
             return "no interval: " + ("one seed" if len(self.seeds) == 1 else "the same difference with each seed")
-        if not found.is_shown:
+        if found.low <= 0 <= found.high:
             return f"no difference that {len(self.seeds)} seeds can show"
         is_better = (found.mean > 0) != (self.score in LOWER_IS_BETTER)
         holds = found.adjusted_p is not None and found.adjusted_p <= 1 - CONFIDENCE
         return ("better" if is_better else "worse") + ("" if holds else ", not after correction")
 
-    def comparisons(self) -> list[dict[str, Any]]:
-        """Return the differences for lab.json."""
-        return [
-            {"field": name, "value": value, "first": self.factors[name][0], "verdict": self.verdict(name, value),
-             "score": self.score, **asdict(found)}
-            for (name, value), found in self.differences.items()
-        ]  # fmt: skip
-
     def tokens(self) -> str:
         """Return the tokens of training as measured, and whether all variants of a seed read equally many."""
-        trained = [each for each in (self.base, *self.others.values()) if not self.failure(each)]
+        trained = [each for each in (self.base, *self.others) if not self.failure(each)]
         counts = [run["tokens"] for each in trained for run in self.runs_of(each)]
         read = " to ".join(f"{count:,}" for count in sorted({min(counts), max(counts)}))
         others = ", ".join(each.name for each in trained if not self.of_base("tokens", each))
         is_equal = f"NOT EQUAL to those of the base: {others}" if others else "equally many in all variants of a seed"
         epochs = max(run.get("epochs", 0) for run in self.runs.values())
         return f"tokens of training, measured: {read}, {is_equal}; {epochs:.1f} epochs"
-
-
-def of_majority(majority: float | None, accuracies: Collection[float] = ()) -> list[str]:
-    """Return what the most frequent label alone scores, and a warning of a base that is no better."""
-    if majority is None:
-        return []
-    line = f"the most frequent label alone has an accuracy of {percent(majority)}"
-    warning = "WARNING: the base is no better than the most frequent label: give more --max_steps"
-    return [line, warning] if accuracies and fmean(accuracies) <= majority else [line]
 
 
 def shown(score: str, value: float, sign: str = "") -> str:
@@ -167,23 +158,18 @@ def interval(score: str, found: Difference) -> str:
 
 def factor_table(results: Results, name: str, others: Sequence[str]) -> str:
     """Return the table of a factor, with a row for each value. The others are compared with the first value."""
-    first, *values = results.factors[name]
-    rows = [[first, *measured(results, results.base, ["", "", "first value"], others)]]
-    for value in values:
-        variant, found = results.others[name, value], results.differences.get((name, value))
-        p = "" if found is None or found.adjusted_p is None else f"{found.adjusted_p:.3f}"
-        cells = [interval(results.score, found) if found else "", p, results.verdict(name, value)]
-        rows.append([value, *measured(results, variant, cells, others)])
-    return table([name, results.score, "difference", "p", "result", *others, "time"], rows)
-
-
-def measured(results: Results, variant: Variant, cells: Sequence[str], others: Sequence[str]) -> list[str]:
-    """Return the scores of a variant around these cells, and the mean time of its runs."""
-    if results.failure(variant):
-        return ["", *cells, *["" for _ in others], ""]
-    first, *more = (with_spread(score, results.scores(variant, score)) for score in (results.score, *others))
-    whole = [run["seconds"] for run in results.runs_of(variant) if not run["resumed_at"]]
-    return [first, *cells, *more, f"{fmean(whole):.0f} s" if whole else "resumed"]
+    columns, rows = [name, results.score, "difference", "p", "result", *others, "time"], []
+    for variant in (results.base, *(each for each in results.others if name in each.changed)):
+        row = {name: variant.values[name], "result": results.verdict(variant)}
+        if not results.failure(variant):
+            row |= {score: with_spread(score, results.scores(variant, score)) for score in (results.score, *others)}
+            whole = [run["seconds"] for run in results.runs_of(variant) if not run["resumed_at"]]
+            row["time"] = f"{fmean(whole):.0f} s" if whole else "resumed"
+        if found := results.differences.get(variant.name):
+            row |= {"difference": interval(results.score, found)}
+            row |= {"p": f"{found.adjusted_p:.3f}"} if found.adjusted_p is not None else {}
+        rows.append([row.get(column, "") for column in columns])
+    return table(columns, rows)
 
 
 def write_report(folder: Path, results: Results, others: Sequence[str], facts: Mapping[str, Any]) -> str:
@@ -193,13 +179,15 @@ def write_report(folder: Path, results: Results, others: Sequence[str], facts: M
     """
     parts = [f"# Lab: {facts['command']['task']}"]
     parts += [text for name in results.factors for text in (f"## {name}", factor_table(results, name, others))]
-    is_accuracy = "accuracy" in results.runs[BASE, 0]["scores"]
-    accuracies = results.scores(results.base, "accuracy").values() if is_accuracy else ()
-    lines = [results.tokens(), *facts["conditions"], *of_majority(facts.get("majority"), accuracies)]
-    parts += ["## Conditions", bullets(lines), f"```sh\n{facts['repeat']}\n```"]
+    parts += ["## Conditions", bullets([results.tokens(), *facts["conditions"]]), f"```sh\n{facts['repeat']}\n```"]
     runs = [{"variant": name, "seed": seed, **run} for (name, seed), run in results.runs.items()]
-    found = {"tokens": results.tokens(), "comparisons": results.comparisons(), "runs": runs}
-    write_json(folder / RECORD, {**facts, **found})
+    comparisons = [
+        {"field": name, "value": each.values[name], "first": results.base.values[name],
+         "verdict": results.verdict(each), "score": results.score, **asdict(results.differences[each.name])}
+        for each in results.others if each.name in results.differences
+        for name in each.changed
+    ]  # fmt: skip
+    write_json(folder / RECORD, {**facts, "tokens": results.tokens(), "comparisons": comparisons, "runs": runs})
     text = "\n\n".join(parts) + "\n"
     write_text(folder / REPORT, text)
     return text

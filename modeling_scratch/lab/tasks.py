@@ -39,10 +39,6 @@ class Experiment:
         return self.task.lab
 
     @property
-    def arguments(self) -> tuple[type, ...]:
-        return self.comparison.arguments or self.task.arguments
-
-    @property
     def program(self) -> str:
         return f"scripts/{self.task.program}.py"
 
@@ -54,7 +50,7 @@ class Experiment:
     def groups(self, options: Sequence[str], changes: Sequence[str], seed: int, folder: str) -> dict[str, Any]:
         """Return the arguments of a run by group. changes: to the configuration, behind those of all runs."""
         given = [*options, "--seed", str(seed), "--output_dir", folder]
-        model, data, training = parsed(self.arguments, given, raises=True)
+        model, data, training = parsed(self.comparison.arguments or self.task.arguments, given, raises=True)
         training.include_num_input_tokens_seen = "non_padding"  # which the command line cannot say
         return {"model": with_changes(model, changes), "data": data, "training": training}
 

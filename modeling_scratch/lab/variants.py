@@ -116,7 +116,9 @@ def sized(
         found = size + round((target - parameters) / step) if step else 0
         if found < 1:
             return None, f"not adjusted, as no {SIZE} gives as many parameters as the base"
-        return (None, "") if found == size else (found, f"{SIZE} {size} -> {found}")
+        note = f"{SIZE} {size} -> {found}"
+        note += ", which may count for more than the switch" if not size / 4 < found < size * 4 else ""
+        return (None, "") if found == size else (found, note)
 
     chosen = [replace(each, size=size, note=note) for each, (size, note) in zip(variants, map(fitting, variants))]
     return [replace(each, parameters=measured(each.overrides)[0]) for each in chosen]

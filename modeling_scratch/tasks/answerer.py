@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
-from ..data.seen_words import read_seen_words, words_by_lower_case
+from ..data.seen_words import read_seen_words, words_not_in
 from ..data.text_pairs import of_parts, parts_of
 from ..inference.arguments import UNKNOWN_WORDS, PredictArguments
 from ..inference.batches import Job, in_batches, uncounted
@@ -90,7 +90,7 @@ class Answerer(ABC):
             jobs = self._encode(every, options)
         for text, job in zip(every, jobs):
             if job and self.known:
-                job.unseen = [word for key, word in words_by_lower_case(text).items() if key not in self.known]
+                job.unseen = words_not_in(self.known, text)
         return jobs
 
     def _encode(self, texts: Sequence[str], options: Mapping[str, Any]) -> list[Job | None]:

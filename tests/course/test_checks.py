@@ -10,8 +10,8 @@ import torch
 from scipy.stats import binomtest
 
 from modeling_scratch import course
+from modeling_scratch.course import CHECKS
 from modeling_scratch.course.building import read_lesson, sources
-from modeling_scratch.course.checking import CHECKS
 
 OF_BERT: dict[str, Any] = {
     "norm_position": "post", "position_type": "learned", "hidden_act": "gelu", "embedding_norm": True,

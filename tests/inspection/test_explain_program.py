@@ -26,15 +26,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_saved_folder_becomes_a_page(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    page = tmp_path / "page.html"
+    page, words = tmp_path / "page.html", folder / "words.txt"
+    words.write_text("a\nmoving\nscript\nscripted", encoding="utf-8")
     main(["--model", str(folder), "--text", TEXT, "--text", "not good </script>", "--output", str(page)])
-    assert capsys.readouterr().out.startswith(f"saved {page}: ")
+    words.unlink()
+    printed = capsys.readouterr()
+    assert printed.out.startswith(f"saved {page}: ")
+    for told in ("text 1: the model has not seen: film\n", "text 2: the model has not seen: not, good\n"):
+        assert told in printed.err
     content = page.read_text(encoding="utf-8")
     assert content.startswith("<!DOCTYPE html>")
     assert "film" in content
     data = [gzip.decompress(base64.b64decode(each)).decode() for each in re.findall(r">([\w+/=]{200,})<", content)]
     assert len(data) == 2  # the explanation and the weights
     assert "moving" in data[0]
+    assert "scripted" not in data[0]  # words of the training texts are there as hashes
     assert [word for word in (str(folder), str(tmp_path), str(Path.home())) if word in "".join([content, *data])] == []
     assert [path.name for path in tmp_path.iterdir()] == [page.name]
 

@@ -3,6 +3,7 @@
 
 import base64
 import json
+from collections.abc import Callable
 from typing import Any
 
 import datasets
@@ -145,27 +146,19 @@ def test_texts_are_those_of_any_container() -> None:
         assert [found.text for found in explain(model, TOKENIZER, each).texts] == texts
 
 
-def prepared(kind: str) -> Any:
-    """A model that is legal and unusual."""
-    if kind in ("float16", "bfloat16"):
-        return model_of(scratch.ScratchEncoderForSequenceClassification).to(getattr(torch, kind))
-    if kind == "frozen":
-        return model_of(scratch.ScratchEncoderForSequenceClassification).requires_grad_(False)
-    if kind == "no padding token":
-        model = model_of(scratch.ScratchDecoderForSequenceClassification)
-        model.config.pad_token_id = None
-        return model
-    classes = {"decoder": scratch.ScratchDecoderForCausalLM, "both": scratch.ScratchSeq2SeqForConditionalGeneration}
-    return model_of(classes[kind.split()[-1]], num_hidden_layers=0)
+UNUSUAL: dict[str, Callable[[], Any]] = {
+    "float16": lambda: model_of(CLASSES[2]).half(),
+    "bfloat16": lambda: model_of(CLASSES[2]).bfloat16(),
+    "frozen": lambda: model_of(CLASSES[2]).requires_grad_(False),
+    "no padding token": lambda: model_of(CLASSES[6], pad_token_id=None),
+    "decoder without layers": lambda: model_of(CLASSES[5], num_hidden_layers=0),
+    "both without layers": lambda: model_of(CLASSES[7], num_hidden_layers=0),
+}
 
 
-KINDS = "float16", "bfloat16", "frozen", "no padding token", "no layers, decoder", "no layers, both"
-
-
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", UNUSUAL)
 def test_an_unusual_model_has_finite_analyses(kind: str) -> None:
-    model = prepared(kind)
-    (text,) = explain(model, TOKENIZER, "bad film").texts
+    (text,) = explain(UNUSUAL[kind](), TOKENIZER, "bad film").texts
     assert np.isfinite(text.attributions.tokens).all()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from model_cases import CASES, CAUSAL_LM, MASKED_LM, SEQ2SEQ_LM, SWITCHES, TEXTS, Case
-from test_forward_js import PAGE, node
+from test_forward_js import of_page
 
 Formulas = dict[str, list[list[str]]]  # name: the lines of its formula, and what is marked in that of its part
 LAYER = "model.decoder.stack.layers.1"
@@ -18,7 +18,9 @@ def formulas(*models: tuple[Case, dict[str, Any]]) -> list[Formulas]:
     described = [
         {"class": case.model_class.__name__, "config": case.config(**settings).to_dict()} for case, settings in models
     ]
-    return json.loads(node(str(Path(__file__).with_name("run_formulas.js")), str(PAGE), stdin=json.dumps(described)))
+    harness = Path(__file__).with_name("formulas_of_model.js").read_text(encoding="utf-8")
+    scripts = ["forward", "tokenize", "view", "formulas", "view-pass"]
+    return of_page(scripts, f"{json.dumps(described)}.map(formulasOfModel)", before=harness)
 
 
 def test_a_tensor_is_marked_in_the_formula_of_its_part() -> None:

@@ -1,6 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The page in a real browser: all parts, recomputation, keyboard, hostile text, size."""
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,9 @@ def test_every_part_opens_and_each_tensor_has_its_formula(page: Any, folder: Pat
     assert "cached ones" not in page.inner_text("#pass")
     assert not {"before", "after"} & set(page.locator(".step .name").all_inner_texts())
     assert page.locator(".step.minor .formula.whole .chosen").count() > 20
+    assert_nothing_overflows(page)
+    open_pass(opened(page, folder / "seq2seq.html"))
+    assert_nothing_overflows(page)
 
 
 def open_pass(page: Any) -> None:
@@ -101,6 +105,20 @@ def open_pass(page: Any) -> None:
     for kind in ("block", "step"):
         page.evaluate(f"() => document.querySelectorAll('details.{kind}').forEach(each => {{ each.open = true; }})")
         page.wait_for_function(f"() => ![...document.querySelectorAll('.{kind} > :empty:not(summary)')].length")
+
+
+WIDE_IS_MARKED = """() => [...document.querySelectorAll("main *, header *")]
+    .filter(each => ["auto", "scroll"].includes(getComputedStyle(each).overflowX) || each.matches(".formula"))
+    .filter(each => each.scrollWidth > each.clientWidth + 1)
+    .every(each => each.nextElementSibling?.matches(".wider:not([hidden])"))"""
+
+
+def assert_nothing_overflows(page: Any) -> None:
+    """What scrolls sideways by itself has a line below it that says so."""
+    for width in (360, 900, 1600):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+        page.wait_for_function(WIDE_IS_MARKED)
 
 
 OPEN = """() => {
@@ -121,34 +139,35 @@ def test_the_page_is_accessible(page: Any, folder: Path, name: str) -> None:
     assert violations(page, in_full=name != "small") == []
 
 
-@pytest.mark.parametrize("has_weights", [True, False])
-def test_a_page_of_every_class_has_an_answer(page: Any, tmp_path: Path, has_weights: bool) -> None:
-    for model_class in CLASSES:
-        model = model_of(model_class, norm_position="pre")
-        write_page(
-            explain(model, TOKENIZER, "a [MASK] film").to_dict(), model if has_weights else None, tmp_path / "page.html"
-        )
+@pytest.mark.parametrize("model_class", CLASSES, ids=lambda cls: cls.__name__)
+def test_a_page_of_every_class_has_an_answer(page: Any, tmp_path: Path, model_class: Any) -> None:
+    model = model_of(model_class, norm_position="pre")
+    content = explain(model, TOKENIZER, "a [MASK] film").to_dict()
+    for weights in (model, None):
+        write_page(content, weights, tmp_path / "page.html")
         opened(page, tmp_path / "page.html")
         assert page.inner_text("#answer .conclusion")
-        assert page.locator("header .verdict.good").count() == has_weights
+        assert page.locator("header .verdict.good").count() == (weights is model)
         assert float(page.get_attribute("html", "data-difference") or 0) < 1e-4
-        assert page.locator("[role=switch]").count() > 0 or not has_weights
-    assert ("computes nothing anew" in page.inner_text("header .verdict")) == (not has_weights)
+        assert page.locator("[role=switch]").count() > 0 or weights is None
+        assert ("computes nothing anew" in page.inner_text("header .verdict")) == (weights is None)
 
 
 def test_heads_and_parts_are_switched_off_and_on_again(page: Any, folder: Path, classifier: Any) -> None:
     """The logits are those of PyTorch with the same part broken."""
     opened(page, folder / "classifier.html")
     before, ids = shown_logits(page), [int(text) for text in page.locator("#change .tokens .id").all_inner_texts()]
-    for name in ("scaling", "softmax_axis"):
-        switch = page.locator("#change [role=switch]", has_text=name.partition("_")[0])
-        switch.click()
-        with broken(classifier, name):
+    switches = [page.locator("#change [role=switch]", has_text=name) for name in ("scaling", "softmax")]
+    with ExitStack() as both:
+        for name, switch in zip(("scaling", "softmax_axis"), switches):
+            both.enter_context(broken(classifier, name))
+            switch.click()
             assert shown_logits(page) == pytest.approx(logits_of(classifier, input_ids=ids), rel=1e-3, abs=1e-4)
-        assert "→" in page.inner_text(".change-bar")
+            assert "→" in page.inner_text(".change-bar")
+    for switch in switches:
         switch.click()
-        assert shown_logits(page) == before
-    page.click('#change [role=switch][aria-label="Layer 2: Head 3"]')  # what the logits then are, run_forward.js tells
+    assert shown_logits(page) == before
+    page.click('#change [role=switch][aria-label="Layer 2: Head 3"]')  # test_forward_js.py tells the logits
     assert shown_logits(page) != before
     assert page.locator("#attention .head-view h3 small").count() == 1
     page.click(".change-bar button")
@@ -157,22 +176,12 @@ def test_heads_and_parts_are_switched_off_and_on_again(page: Any, folder: Path, 
     for kind, has_mask in (("classifier", 0), ("decoder", 1)):
         opened(page, folder / f"{kind}.html")
         assert page.locator("#change [role=switch]", has_text="Causal mask").count() == has_mask
-
-
-def test_a_token_is_swapped_added_and_removed(page: Any, folder: Path, classifier: Any) -> None:
-    opened(page, folder / "classifier.html")
-    ids = [int(text) for text in page.locator("#change .tokens .id").all_inner_texts()]
-    page.locator("#change .tokens button").nth(1).click()
-    page.fill("#change input[type=search]", "good")
-    page.keyboard.press("Enter")
-    assert page.evaluate("() => document.activeElement.innerText").startswith("good")
-    page.locator("#change .tokens button").nth(2).click()
-    page.click("#change .edit .action")
-    expected = [ids[0], TOKENIZER.convert_tokens_to_ids("good"), *ids[3:]]
-    with torch.no_grad(), fast.disabled():
-        logits = classifier(torch.tensor([expected])).logits[0].tolist()
-    shown = shown_logits(page)
-    assert shown == pytest.approx(logits, abs=1e-4)
+    for slider, value in (("topk", "3"), ("temperature", "0.5")):
+        page.fill(f"#slider-{slider}", value)
+    kept = (torch.tensor(shown_logits(page)[-len(TOKENIZER) :]).topk(3).values / 0.5).softmax(-1)
+    shares = page.locator(".next-token .value").all_inner_texts()
+    assert [float(share.rstrip("%")) for share in shares[:3]] == pytest.approx((100 * kept).tolist(), abs=0.51)
+    assert {*shares[3:]} == {"cut"}
 
 
 def type_text(page: Any, *parts: str) -> None:
@@ -207,9 +216,14 @@ def test_a_new_text_is_computed_as_pytorch_does(page: Any, folder: Path, classif
     page.locator("details.block >> nth=1 >> details.step >> nth=0").wait_for(state="attached", timeout=5_000)
     assert page.locator("details.block >> nth=1 >> details.step").count() > 10
     assert "need the gradients of PyTorch" in page.inner_text("#words")
-    page.locator("#change .tokens button").nth(1).click()
+    page.locator("#change .tokens button").nth(1).click()  # swap a token, and remove the next one
+    page.fill("#change input[type=search]", "good")
+    page.keyboard.press("Enter")
+    assert page.evaluate("() => document.activeElement.innerText").startswith("good")
+    page.locator("#change .tokens button").nth(2).click()
     page.click("#change .edit .action")
-    assert shown_logits(page) == pytest.approx(logits_of(classifier, input_ids=[ids[0], *ids[2:]]), abs=1e-4)
+    changed = [ids[0], TOKENIZER.convert_tokens_to_ids("good"), *ids[3:]]
+    assert shown_logits(page) == pytest.approx(logits_of(classifier, input_ids=changed), abs=1e-4)
     page.click("header .choices >> text=2. a bad film")
     assert page.locator("#words .said").count() == 3
 
@@ -283,23 +297,6 @@ def test_text_and_labels_are_never_markup(page: Any, folder: Path) -> None:
     assert "<b>bad</b>" in page.inner_text("#answer")
 
 
-WIDE_IS_MARKED = """() => [...document.querySelectorAll("main *, header *")]
-    .filter(each => ["auto", "scroll"].includes(getComputedStyle(each).overflowX) || each.matches(".formula"))
-    .filter(each => each.scrollWidth > each.clientWidth + 1)
-    .every(each => each.nextElementSibling?.matches(".wider:not([hidden])"))"""
-
-
-@pytest.mark.parametrize("name", ["classifier", "seq2seq"])
-def test_nothing_overflows(page: Any, folder: Path, name: str) -> None:
-    """What scrolls sideways by itself has a line below it that says so."""
-    opened(page, folder / f"{name}.html")
-    open_pass(page)
-    for width in (360, 900, 1600):
-        page.set_viewport_size({"width": width, "height": 900})
-        assert page.evaluate("() => document.documentElement.scrollWidth") <= width
-        page.wait_for_function(WIDE_IS_MARKED)
-
-
 def test_weights_of_another_model_are_noticed_and_rounding_is_not(
     page: Any, tmp_path: Path, classifier: Any, explained: dict[str, Any]
 ) -> None:
@@ -316,14 +313,11 @@ def test_weights_of_another_model_are_noticed_and_rounding_is_not(
     assert float(page.get_attribute("html", "data-difference")) > 1e-4
 
 
-def test_a_million_parameters_stay_below_5_mb(explained: dict[str, Any]) -> None:
+def test_a_million_parameters_stay_below_5_mb(tmp_path: Path, explained: dict[str, Any]) -> None:
     model = lively(ScratchEncoderForSequenceClassification(presets.tutorial(vocab_size=14_000)))
     assert sum(parameter.numel() for parameter in model.parameters()) > 990_000
     assert len(rendered(explained, model)) < 5_000_000
-
-
-def test_a_place_that_cannot_be_written_is_named(tmp_path: Path, explained: Any) -> None:
-    with pytest.raises(DataError, match="none"):
+    with pytest.raises(DataError, match="none"):  # the place that cannot be written is named
         write_page(explained, None, tmp_path / "none" / "page.html")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from model_cases import CASES, CAUSAL_LM, SWITCHES, TEXTS, Case, in_turn
+from model_cases import CASES, CAUSAL_LM, TEXTS, Case, in_turn
 from torch import Tensor
 from toy_text import toy_tokenizer
 from transformers import DistilBertConfig, DistilBertModel
@@ -52,7 +52,7 @@ def test_outputs_are_those_of_the_model_bit_for_bit(case: Case, settings: dict) 
 
 @in_turn((TEXTS, CAUSAL_LM), backends=("eager",))
 def test_every_layer_is_recorded_with_its_output(case: Case, settings: dict) -> None:
-    """Compared with what hooks see."""
+    """Compared with what hooks see. Each line of code is that of its file."""
     model, seen = case.model(**settings), {}
     recording = record(model, **case.inputs())
     for path, module in model.named_modules():
@@ -65,11 +65,6 @@ def test_every_layer_is_recorded_with_its_output(case: Case, settings: dict) -> 
             assert torch.equal(recording.keys[path].tensor, output), path
     weights = recording.keys["model.stack.layers.1.attention.weights"].tensor
     torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:-1]))
-
-
-@pytest.mark.parametrize("settings", SWITCHES.values(), ids=SWITCHES)
-def test_each_line_is_that_of_the_file(settings: dict) -> None:
-    recording = record(TEXTS.model(**settings), **TEXTS.inputs())
     for step in recording.steps:
         lines = (PACKAGE / step.code.file).read_text(encoding="utf-8").splitlines()[step.code.line - 1 : step.code.end]
         assert [line.strip() for line in step.code.text.splitlines()] == [line.strip() for line in lines]

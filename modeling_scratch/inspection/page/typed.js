@@ -83,8 +83,21 @@ async function showAsked() {
   if (problem) document.querySelector(".typing .problem").textContent = problem;
 }
 
+const fnv = (word) => // of tokens.py
+  new TextEncoder().encode(word).reduce((found, byte) => Math.imul(found ^ byte, 16777619) >>> 0, 2166136261);
+
+/** Of a tokenizer without unknown words, those that the training had not; scripts without blanks have no words. */
+function unseenWords(parts, pieces) {
+  const seen = new Set(state.explanation.tokenizer.seen_words);
+  if (!seen.size) return pieces.filter(({ how }) => how === "unknown").map(({ text: word }) => word);
+  const words = (parts.join(" ").match(/[\p{L}\p{N}_]+/gu) ?? []).filter((word) => /^[\p{L}\p{N}]/u.test(word)
+    && !/^[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]/.test(word));
+  return [...new Map(words.map((word) => [word.toLowerCase(), word]))].filter(([key]) => !seen.has(fnv(key)))
+    .map(([, word]) => word);
+}
+
 async function typedText(parts, tokens) {
-  const unseen = tokens.pieces.filter(({ how }) => how === "unknown").map(({ text: word }) => word);
+  const unseen = unseenWords(parts, tokens.pieces);
   const inputs = { input_ids: tokens.ids, token_type_ids: tokens.types };
   const ids = task() === "generation" ? await greedy(state.model, tokens.ids) : null;
   if (ids) inputs.decoder_input_ids = [startOfTarget(), ...ids.slice(0, -1)];

@@ -1,7 +1,5 @@
 // Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-// node run_formulas.js FOLDER < models.json: the text of the formulas of each model's tensors, {name: [lines, marked]}.
-const fs = require("node:fs");
-const vm = require("node:vm");
+// Before the page's scripts: formulasOfModel gives the text of the formulas of a model's tensors, {name: [lines, marked]}.
 
 /** As much of an element as formulas need. */
 class Element {
@@ -16,17 +14,11 @@ class Element {
 }
 globalThis.document = { createElementNS: (_, tag) => new Element(tag) };
 
-const SCRIPTS = ["forward", "tokenize", "view", "formulas", "view-pass"];
-const source = SCRIPTS.map((name) => fs.readFileSync(`${process.argv[2]}/${name}.js`, "utf8")).join("\n");
-const { state, FORMULAS, formulaOf, formulaOfPart } = vm.runInThisContext(
-  `${source}; ({ state, FORMULAS, formulaOf, formulaOfPart })`,
-);
-
 const OWNERS = ["", "model", "model.embeddings", "model.stack", "model.pooler", "classifier", "lm_head",
   ...["attention", "attention_residual", "cross_attention", "cross_attention_residual", "feed_forward",
     "feed_forward_residual"].flatMap((part) => [0, 1].map((layer) => `model.decoder.stack.layers.${layer}.${part}`))];
 
-function formulasOf(model) {
+function formulasOfModel(model) {
   state.explanation = { model };
   const names = OWNERS.flatMap((owner) =>
     Object.keys(FORMULAS.find(({ of }) => of.test(owner)).steps).map((name) => (owner ? `${owner}.${name}` : name)));
@@ -36,5 +28,3 @@ function formulasOf(model) {
     return [name, [formulaOf(name), marked].map((found) => found.map((each) => each.textContent))];
   }));
 }
-
-process.stdout.write(JSON.stringify(JSON.parse(fs.readFileSync(0, "utf8")).map(formulasOf)));
