@@ -13,11 +13,11 @@ from transformers import PreTrainedModel
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 from transformers.trainer_pt_utils import LabelSmoother
 
-from ..tasks import ANSWER, FILL, TRANSLATE, WRITE
+from ..tasks import ANSWER, CLASSIFY, WRITE
 from .comparing import Batch, require_close, rows, run, without
 from .findings import DoesNotApply, check, only_if, require, tried
 from .references import fault_of_loss, loss_of, other_labels, shifted_loss
-from .subject import BASE, CLASSIFIES_TEXTS, LOSS, SEQ2SEQ, Subject, takes_any
+from .subject import BASE, LOSS, SEQ2SEQ, Subject, takes_any
 
 TARGETS = "labels", "start_positions", "end_positions"
 SHIFTED = "Shift labels to the right behind decoder_start_token_id, and replace -100 by pad_token_id."
@@ -90,7 +90,7 @@ def labels_alone(subject: Subject) -> None:
 
 @check(LOSSES, LOSS, link="17960")
 def loss(subject: Subject) -> None:
-    """The loss is that of its logits and labels.
+    """The loss is that of its logits and labels; of classifiers, config.problem_type chooses it.
 
     A label with the id of padding counts: where pad_token is eos_token, a model that ignores it never learns to end.
     """
@@ -106,26 +106,15 @@ def loss(subject: Subject) -> None:
         with tried("With an answer outside of the text, `forward`"):
             found, wanted = (run(subject.redrawn, each)["loss"] for each in (batch, rows(batch, slice(1))))
         require_close(found, wanted, "An answer outside of the text changes the loss by {}.")
-    if subject.head in (FILL, WRITE, TRANSLATE):
-        batch = subject.labelled(batch)
-        batch["labels"][:, 2] = subject.pad_token_id
-        without_it = batch["labels"].masked_fill(batch["labels"] == subject.pad_token_id, -100)
-        is_ignored = not fault_of_loss(subject, batch, {**batch, "labels": without_it})
-        what = "A label with the id of padding is ignored. If pad_token is eos_token, the model never learns to end."
-        require(not is_ignored or not fault_of_loss(subject, batch), what)
+    if subject.head == CLASSIFY:
+        _check_problem_types(replace(subject))
+        config = copy.deepcopy(subject.config)
+        config.num_labels = 3 if config.num_labels == 1 else 1
+        with suppress(RuntimeError, ValueError):  # a head that refuses another number of labels is no fault
+            _check_problem_types(replace(subject, model=type(subject.model)(config)))
 
 
-@check(LOSSES, CLASSIFIES_TEXTS)
-def problem_types(subject: Subject) -> None:
-    """config.problem_type chooses the loss."""
-    config = copy.deepcopy(subject.config)
-    _check_types(replace(subject))
-    config.num_labels = 3 if config.num_labels == 1 else 1
-    with suppress(RuntimeError, ValueError):  # a head that refuses another number of labels is no fault
-        _check_types(replace(subject, model=type(subject.model)(config)))
-
-
-def _check_types(subject: Subject) -> None:
+def _check_problem_types(subject: Subject) -> None:
     """subject: one of its own, whose config is changed."""
     classes, batch = subject.config.num_labels, subject.batch()
     of_classes = ["multi_label_classification", "single_label_classification"]

@@ -3,6 +3,7 @@
 
 import contextlib
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -30,7 +31,11 @@ DISTRIBUTED = "https://github.com/pytorch/pytorch/issues/43259"
 def stateless(subject: Subject) -> None:
     """A call changes nothing for the next one."""
     new: Any = redraw(copy.deepcopy(subject.model))  # that no check has called
-    model, calls = copy.deepcopy(new), _calls(subject, copy.deepcopy(new))
+    model, first = copy.deepcopy(new), subject.padded_batch()
+    calls = [first, rows(first, [1, 0])]
+    if subject.is_seq2seq and subject.reads("encoder_outputs"):
+        calls += [subject.encoded(call, copy.deepcopy(new)) for call in calls]
+    calls.append(subject.batch([subject.ids(subject.shorter, seed=3)]))
     config, drawn = model.config.to_dict(), torch.get_rng_state()
     run(model, calls[-1])
     buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
@@ -51,15 +56,6 @@ def stateless(subject: Subject) -> None:
     subject.same("After a call in training, of which its state_dict has not all", found, wanted, tolerance=1e-6)
 
 
-def _calls(subject: Subject, model: Any) -> list[Any]:
-    """Return two batches of one shape, by what an encoder returns, too, and a shorter one."""
-    first = subject.padded_batch()
-    calls: list[Any] = [first, rows(first, [1, 0])]
-    if subject.is_seq2seq and subject.reads("encoder_outputs"):
-        calls += [subject.encoded(call, model) for call in calls]
-    return [*calls, subject.batch([subject.ids(subject.shorter, seed=3)])]
-
-
 @check("Clone what the caller gave before it is changed (`labels = labels.clone()`).")
 def leaves_inputs(subject: Subject) -> None:
     """`forward` leaves its inputs as they are."""
@@ -71,19 +67,25 @@ def leaves_inputs(subject: Subject) -> None:
         require(not changed, f"{way}`forward` changes the caller's {listed(changed)}.")
 
 
+# The expected value of each random number, by torch's function and its arguments.
+EXPECTED: dict[str, Callable[..., Any]] = {
+    "bernoulli": lambda tensor, probability=None: tensor if probability is None else probability,
+    "bernoulli_": lambda drawn, probability=0.5: probability,
+    "uniform_": lambda drawn, low=0.0, high=1.0: (low + high) / 2,
+    "normal_": lambda drawn, mean=0.0, deviation=1.0: mean,
+    "normal": lambda mean, *others: mean,
+    "rand": lambda *sizes: 0.5,
+    "randn": lambda *sizes: 0.0,
+}
+
+
 class ExpectedDraws(TorchDispatchMode):
     """Meanwhile each random number is its expected value, with which dropout under any name changes nothing."""
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        drawn, name = function(*args, **(kwargs or {})), function.overloadpacket.__name__.removesuffix("_like")
-        if name in ("bernoulli", "bernoulli_"):  # of tensors of probabilities, or of one for all
-            probability = args[1] if len(args) > 1 else args[0] if name == "bernoulli" else 0.5
-            return drawn.copy_(probability if isinstance(probability, Tensor) else torch.full_like(drawn, probability))
-        if name in ("uniform_", "rand"):
-            return drawn.fill_(sum(args[1:3]) / 2 if name == "uniform_" and len(args) > 2 else 0.5)
-        if name in ("normal_", "randn"):
-            return drawn.fill_(args[1] if name == "normal_" and len(args) > 1 else 0.0)
-        return drawn
+        drawn = function(*args, **(kwargs or {}))
+        expected = EXPECTED.get(function.overloadpacket.__name__.removesuffix("_like"))
+        return drawn.copy_(torch.as_tensor(expected(*args))) if expected else drawn
 
 
 def without_dropout(model: PreTrainedModel) -> PreTrainedModel:
@@ -165,20 +167,23 @@ def every_gradient(subject: Subject) -> None:
         is_reached = given["inputs_embeds"].grad is not None
         require(is_reached, "No gradient reaches inputs_embeds, of which tools that explain answers need one.")
     if subject.head != BASE:
-        _check_slopes(model, subject.labelled())
-        _check_frozen(model, subject.labelled())
+        wanted = _check_slopes(model, subject.labelled())
+        model.get_input_embeddings().requires_grad_(False)
+        learning = {name for name, each in model.named_parameters() if each.requires_grad}
+        others = {name: gradient for name, gradient in wanted.items() if name in learning}
+        found = gradients(model, loss_of(model, subject.labelled()))
+        _require_same_gradients(found, others, "With frozen embeddings")
 
 
 def _sum(outputs: Any) -> Tensor:
     """Return the loss, or else the sum of what is returned."""
-    loss = outputs.get("loss")
-    return (
-        torch.stack([each.sum() for each in outputs.values() if torch.is_tensor(each)]).sum() if loss is None else loss
-    )
+    if (loss := outputs.get("loss")) is not None:
+        return loss
+    return sum(each.sum() for each in outputs.values() if torch.is_tensor(each))
 
 
-def _check_slopes(model: Any, batch: Batch) -> None:
-    """Compare gradients with finite differences along random directions."""
+def _check_slopes(model: Any, batch: Batch) -> dict[str, Tensor]:
+    """Compare gradients with finite differences along random directions. Return the gradients."""
     found, named = gradients(model, loss_of(model, batch)), dict(model.named_parameters())
     errors, sizes = [], []
     for seed in range(3):
@@ -186,25 +191,17 @@ def _check_slopes(model: Any, batch: Batch) -> None:
         ways = {name: torch.randn(each.shape, generator=generator) * each.norm() for name, each in found.items()}
         length = torch.stack([way.norm() for way in ways.values()]).norm().clamp(min=1e-12)
         slope = sum(float((found[name] * way).sum() / length) for name, way in ways.items())
-        ends = [
-            {name: named[name].detach() + way * (step / length) for name, way in ways.items()} for step in (STEP, -STEP)
-        ]
-        with torch.no_grad():
-            after, before = (
-                float(functional_call(model, end, kwargs={**batch, "return_dict": True})["loss"]) for end in ends
-            )
-        errors.append(abs(slope - (after - before) / (2 * STEP)))
-        sizes.append(abs(after - before) / (2 * STEP))
+        ends = []
+        for step in (STEP, -STEP):
+            moved = {name: named[name].detach() + way * (step / length) for name, way in ways.items()}
+            with torch.no_grad():
+                ends.append(float(functional_call(model, moved, kwargs={**batch, "return_dict": True})["loss"]))
+        difference = (ends[0] - ends[1]) / (2 * STEP)
+        errors.append(abs(slope - difference))
+        sizes.append(abs(difference))
     apart = max(errors) / max(*sizes, 1e-9)
     require(apart < 0.1, f"The gradient is {apart:.2g} of its size away from the slope of the loss.")
-
-
-def _check_frozen(model: Any, batch: Batch) -> None:
-    wanted = gradients(model, loss_of(model, batch))
-    model.get_input_embeddings().requires_grad_(False)
-    learning = {name for name, each in model.named_parameters() if each.requires_grad}
-    others = {name: gradient for name, gradient in wanted.items() if name in learning}
-    _require_same_gradients(gradients(model, loss_of(model, batch)), others, "With frozen embeddings")
+    return found
 
 
 @check(

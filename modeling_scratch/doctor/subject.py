@@ -20,7 +20,7 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedModel
 
 from ..tasks import ANSWER, CLASSIFY, FILL, TAG, TRANSLATE, WRITE, action_of_class
-from .comparing import TOLERANCE, Batch, redraw, require_close, rows, run, values, without
+from .comparing import TOLERANCE, Batch, redraw, require_close, run, values, without
 from .findings import Need, only_if, tried
 
 OTHER_HEADS = "ForMultipleChoice", "ForNextSentencePrediction", "ForPreTraining"  # with other inputs or outputs
@@ -181,14 +181,11 @@ class Subject:
         ids[:, columns] = torch.where(ids[:, columns] == one, other, one)
         return {**batch, name: ids}
 
-    def alone(self, batch: Batch, row: int) -> Batch:
-        """One row of a batch, without its padding."""
-        kept = batch["attention_mask"][row].bool() if "attention_mask" in batch else slice(None)
-        one = rows(batch, slice(row, row + 1))
-        return one | {name: one[name][:, kept] for name in ("input_ids", "attention_mask") if name in one}
-
     def labels(self, batch: Batch) -> Batch:
-        """Labels that go with a batch, some of tokens ignored (-100); none for a model without a loss."""
+        """Labels that go with a batch; none for a model without a loss.
+
+        Of tokens, some are ignored (-100), and where any id is a label, one is that of padding.
+        """
         ids = batch["input_ids"]
         rows, columns = torch.arange(len(ids))[:, None], torch.arange(ids.shape[1])
         if self.head == BASE:
@@ -200,10 +197,14 @@ class Subject:
             return {"start_positions": starts, "end_positions": (starts + 2).clamp(max=ids.shape[1] - 1)}
         if self.head == TRANSLATE:
             ids = batch["decoder_input_ids"].flip(1)
-            return {"labels": ids.masked_fill(torch.arange(ids.shape[1]) >= 5 - rows, -100)}
-        counts = columns > rows if self.head == TAG else columns < 7 - 2 * rows
-        ids = ids % self.config.num_labels if self.head == TAG else ids
-        return {"labels": torch.where(counts & batch.get("attention_mask", counts).bool(), ids, -100)}
+            counts = torch.arange(ids.shape[1]) < 5 - rows
+        else:
+            counts = columns > rows if self.head == TAG else columns < 7 - 2 * rows
+            counts = counts & batch.get("attention_mask", counts).bool()
+        ids = (
+            ids % self.config.num_labels if self.head == TAG else ids.index_fill(1, torch.tensor(1), self.pad_token_id)
+        )
+        return {"labels": torch.where(counts, ids, -100)}
 
     def text_labels(self, texts: int, kind: str | None) -> Tensor:
         """One label per text, of this problem_type; None: of the one that the number of labels stands for."""
@@ -312,8 +313,11 @@ TOKENIZER: Need = (lambda subject: subject.tokenizer is not None, "No tokenizer 
 GENERATES: Need = (lambda subject: subject.is_causal and subject.model.can_generate(), "The model does not generate.")
 LOSS: Need = (lambda subject: subject.head != BASE, "The model has no loss.")
 CLASSIFIES: Need = (lambda subject: subject.head in (CLASSIFY, TAG), "The model has no labels.")
-CLASSIFIES_TEXTS: Need = (lambda subject: subject.head == CLASSIFY, "The model does not classify texts.")
 TAGS: Need = (lambda subject: subject.head == TAG, "The model tags no words.")
 OF_TOKENS: Need = (lambda subject: subject.head != CLASSIFY, "The classifier has one answer for a text.")
+PADS_LEFT: Need = (lambda subject: subject.pads_left, "Neither the model nor its tokenizer pads on the left.")
+PADS_RIGHT: Need = (  # but for classifiers that read the last token, padding or not, as that of XLNet
+    lambda subject: subject.head != CLASSIFY or getattr(subject.config, "summary_type", "") != "last",
+    "The last token is the summary: texts are padded on the left.",
+)
 CAUSAL: Need = (lambda subject: subject.is_causal, "The model reads in both directions.")
-DECODER: Need = (lambda subject: subject.is_decoder, "The model is not a decoder alone.")

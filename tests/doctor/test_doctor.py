@@ -51,7 +51,6 @@ def test_what_is_meant_so_is_no_fault(toy: Toy) -> None:
     """Weights of classes and a term more of the loss, rates of dropout under any name, and no static cache."""
     only = [
         "loss",
-        "problem_types",
         "accumulation",
         "every_gradient",
         "training_mode",
