@@ -15,7 +15,7 @@ from transformers.trainer_pt_utils import LabelSmoother
 
 from ..tasks import ANSWER, CLASSIFY, WRITE
 from .comparing import Batch, require_close, rows, run, without
-from .findings import DoesNotApply, check, only_if, require, tried
+from .findings import DoesNotApply, check, listed, only_if, require, tried
 from .references import fault_of_loss, loss_of, other_labels, shifted_loss
 from .subject import BASE, LOSS, SEQ2SEQ, Subject, takes_any
 
@@ -146,10 +146,9 @@ def accumulation(subject: Subject) -> None:
         losses = [sign * loss_of(subject.redrawn, each, num_items_in_batch=items) for sign, each in given]
         return gradients(subject.redrawn, *losses)
 
-    apart = largest_difference(difference(slice(0, 2), slice(2, 4)), difference(slice(4)))
-    what = f"Gradients of 2 batches of 2 texts are {apart:.2g} away from those of 1 batch of 4"
+    what = "With 2 batches of 2 texts, gradients are {} away from those of 1 batch of 4"
     reason = "`forward` takes **kwargs, so Trainer relies on num_items_in_batch, which the loss ignores"
-    require(apart < 1e-3, f"{what}: {reason}.")
+    require_same_gradients(difference(slice(0, 2), slice(2, 4)), difference(slice(4)), f"{what}: {reason}.")
 
 
 def gradients(model: PreTrainedModel, *losses: Tensor) -> dict[str, Tensor]:
@@ -162,10 +161,16 @@ def gradients(model: PreTrainedModel, *losses: Tensor) -> dict[str, Tensor]:
     return found
 
 
-def largest_difference(found: dict[str, Tensor], wanted: dict[str, Tensor]) -> float:
-    """Return the largest difference of gradients, relative to the largest wanted one."""
+def require_same_gradients(found: dict[str, Tensor], wanted: dict[str, Tensor], what: str) -> None:
+    """Raises `FallsShort` where a parameter has no gradient, or another one, by the largest of all.
+
+    what: a format for the difference.
+    """
+    lost = wanted.keys() - found.keys()
+    require(not lost, f"{what.partition(',')[0]}, {len(lost)} parameters get no gradient: {listed(lost)}.")
     largest = max((float(each.abs().max()) for each in wanted.values()), default=0.0)
-    return max((float((found[name] - wanted[name]).abs().max()) for name in wanted), default=0.0) / max(largest, 1e-9)
+    apart = max((float((found[name] - wanted[name]).abs().max()) for name in wanted), default=0.0) / max(largest, 1e-9)
+    require(apart < 1e-3, what.format(f"{apart:.2g}"))
 
 
 @check("Add the class to MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, or give Trainer a compute_loss_func.", LOSS, link="17960")

@@ -10,11 +10,10 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 from torch.utils._python_dispatch import TorchDispatchMode
-from transformers import PreTrainedModel
 
 from .comparing import Batch, redraw, require_close, rows, run, tensors_in, values, without
 from .findings import check, listed, only_if, require, tried
-from .losses import gradients, largest_difference, ways
+from .losses import gradients, require_same_gradients, ways
 from .references import loss_of
 from .subject import BASE, LOSS, Subject
 
@@ -88,23 +87,16 @@ class ExpectedDraws(TorchDispatchMode):
         return drawn.copy_(torch.as_tensor(expected(*args))) if expected else drawn
 
 
-def without_dropout(model: PreTrainedModel) -> PreTrainedModel:
-    """Turn on training mode, with rates of dropout that are 0 where their names tell. `ExpectedDraws` are for others.
-
-    Stochastic depth, floor(1 - rate + a random number) / (1 - rate), has no expected value at that of the number.
-    """
-    for part in (*model.train().modules(), model.config):
-        for name, value in vars(part).items():
-            is_rate = "drop" in name or "jitter" in name or (name == "p" and isinstance(part, nn.Dropout))
-            if is_rate and isinstance(value, float):
-                setattr(part, name, 0.0)
-    return model
-
-
 @check("Let `self.training` decide about dropout alone.")
 def training_mode(subject: Subject) -> None:
     """Without dropout, training computes what evaluation does."""
-    when, model = "In training mode without dropout", without_dropout(copy.deepcopy(subject.redrawn))
+    when, model = "In training mode without dropout", copy.deepcopy(subject.redrawn).train()
+    for part in (*model.modules(), model.config):
+        for name, value in vars(part).items():
+            # For what has no expected value at that of its random number, as stochastic depth, which rounds it down.
+            is_rate = "drop" in name or "jitter" in name or (name == "p" and isinstance(part, nn.Dropout))
+            if is_rate and isinstance(value, float):
+                setattr(part, name, 0.0)
     for batch in subject.batches:
         with ExpectedDraws():
             found = values(run(model, batch))
@@ -137,15 +129,7 @@ def _check_training(subject: Subject, model: Any, plain: Any, when: str, drawing
             wanted = gradients(plain, loss_of(plain, batch))
             torch.manual_seed(0)
             found = gradients(model, loss_of(model, batch, **given))
-        _require_same_gradients(found, wanted, state)
-
-
-def _require_same_gradients(found: dict[str, Tensor], wanted: dict[str, Tensor], when: str) -> None:
-    """Raises `FallsShort` where a parameter has no gradient, or another one, by the largest of all."""
-    lost = wanted.keys() - found.keys()
-    require(not lost, f"{when}, {len(lost)} parameters get no gradient: {listed(lost)}.")
-    apart = largest_difference(found, wanted)
-    require(apart < 1e-3, f"{when}, gradients are {apart:.2g} away from those without.")
+        require_same_gradients(found, wanted, f"{state}, gradients are {{}} away from those without.")
 
 
 @check(GRADIENTS, link=DISTRIBUTED)
@@ -172,7 +156,8 @@ def every_gradient(subject: Subject) -> None:
         learning = {name for name, each in model.named_parameters() if each.requires_grad}
         others = {name: gradient for name, gradient in wanted.items() if name in learning}
         found = gradients(model, loss_of(model, subject.labelled()))
-        _require_same_gradients(found, others, "With frozen embeddings")
+        what = "With frozen embeddings, gradients are {} away from those without."
+        require_same_gradients(found, others, what)
 
 
 def _sum(outputs: Any) -> Tensor:
@@ -210,11 +195,8 @@ def _check_slopes(model: Any, batch: Batch) -> dict[str, Tensor]:
 )
 def half_precision(subject: Subject) -> None:
     """It computes in bfloat16 and float16, and trains under autocast, as with bf16=True of Trainer."""
-    batches = {
-        "": subject.padded_batch(),
-        " without padding": subject.batch(),
-        " to a long text": subject.longest_batch(),
-    }
+    batches = {"": subject.padded_batch(), " without padding": subject.batch()}
+    batches[" to a long text"] = subject.longest_batch()
     if subject.pads_left:
         batches[" to a text padded on the left"] = subject.padded_batch("left")
     for dtype in (torch.bfloat16, torch.float16):
@@ -231,16 +213,12 @@ def half_precision(subject: Subject) -> None:
             what = f"Answers{when} in {name} are {{}} of the largest one away from those in float32."
             require_close(found[real], subject.answers(batch)[real], what, 0.2)
     if subject.head != BASE:
-        _check_autocast(copy.deepcopy(subject.redrawn), subject.labelled())
-
-
-def _check_autocast(model: Any, batch: Batch) -> None:
-    with tried("Under autocast, `forward`"), torch.autocast("cpu", torch.bfloat16):
-        loss = loss_of(model, batch)
-    found = gradients(model, loss)
-    is_finite = all(each.isfinite().all() for each in (loss, *found.values()))
-    require(is_finite, "Under autocast, its loss or gradients are not finite.")
-    require_close(loss, loss_of(model, batch), "Under autocast, the loss is {} away.", 0.25)
+        model, batch = copy.deepcopy(subject.redrawn), subject.labelled()
+        with tried("Under autocast, `forward`"), torch.autocast("cpu", torch.bfloat16):
+            loss = loss_of(model, batch)
+        is_finite = all(each.isfinite().all() for each in (loss, *gradients(model, loss).values()))
+        require(is_finite, "Under autocast, its loss or gradients are not finite.")
+        require_close(loss, loss_of(model, batch), "Under autocast, the loss is {} away.", 0.25)
 
 
 @check("Register it as a buffer, or make it on the device of what it meets.")
@@ -261,9 +239,7 @@ def device(subject: Subject) -> None:
 class DevicesMet(TorchDispatchMode):
     """Meanwhile the first function that gets tensors of the CPU and of the meta device is found."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.found = ""
+    found = ""
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = function.overloadpacket.__name__

@@ -68,6 +68,11 @@ class Subject:
         return getattr(self.config, "auto_map", None) or {}
 
     @property
+    def makers(self) -> list[str]:
+        """The Auto classes that make this class by code of its own."""
+        return [auto for auto, path in self.auto_map.items() if str(path).rpartition(".")[2] == self.name]
+
+    @property
     def trusts_code(self) -> bool:
         """Whether code that config.json names may run: of a model in memory, only what is not downloaded for it."""
         return self.is_trusted or (self.folder is None and "--" not in str(self.auto_map))
@@ -75,8 +80,7 @@ class Subject:
     @cached_property
     def head(self) -> str:
         """What the model does, by the Auto class that makes it, or by its name, its arguments and its logits."""
-        makers = [auto for auto, path in self.auto_map.items() if str(path).rpartition(".")[2] == self.name]
-        known = filter(None, map(action_of_class, (*makers, self.name)))
+        known = filter(None, map(action_of_class, (*self.makers, self.name)))
         if action := next(known, None):
             return FILL if action == WRITE and self.permutes else action
         if not self.reads("labels"):
