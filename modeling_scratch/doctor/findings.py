@@ -133,15 +133,15 @@ def check(mend: str, *needs: Need, link: str = "") -> Callable[[Callable[[Any], 
 LOADED = "round_trip fresh_process missing_keys auto_classes ties resized_head pipelines"
 LABELLED = "loss accumulation label_smoothing"
 TRAINED = "training_mode gradient_checkpointing accumulation every_gradient half_precision"
-PADDED = f"padding_right padding_left mask_gap mask_dtypes cache generation {TRAINED}"
+PADDED = f"padding_left mask_gap mask_dtypes cache generation {TRAINED}"
 ANSWERS = (
-    f"batch_equals_single {PADDED} one_graph attention_backends embeddings_as_inputs default_ids last_logits "
+    f"batch_equals_single {PADDED} one_graph attention_backends embeddings_as_inputs default_ids "
     "tuples recording_changes_nothing labels_change_nothing stateless leaves_inputs causality round_trip "
     "hidden_states encoder_outputs"
 )
 # A check: those that can follow from it. Of several that explain one, the first counts; none explains an earlier one.
 ROOTS = {
-    "repeats": f"{ANSWERS} device shortest_and_longest attention_weights logits_are_scores every_gradient "
+    "repeats": f"{ANSWERS} device shortest_and_longest attention_weights every_gradient "
     f"evaluation_outputs {LABELLED} resized_embeddings",
     "config_fields": f"{LOADED} {ANSWERS} base_weights device every_gradient resized_embeddings attention_weights",
     "registered": f"{LOADED} device {TRAINED}",
@@ -152,16 +152,13 @@ ROOTS = {
     "stateless": f"{ANSWERS} {TRAINED} loss",
     "round_trip": f"{LOADED} half_precision",
     "missing_keys": "resized_head",
-    "shortest_and_longest": "batch_equals_single padding_right padding_left tuples accumulation loss half_precision",
-    "logits_are_scores": "loss accumulation labels_change_nothing",
-    "causality": "padding_right padding_left cache generation mask_gap labels_alone",
+    "shortest_and_longest": "batch_equals_single padding_left tuples accumulation loss half_precision",
+    "causality": "batch_equals_single padding_left cache generation mask_gap labels_alone",
     "mask_dtypes": "one_graph cache",
-    "batch_equals_single": f"{PADDED} accumulation attention_weights",
-    "padding_right": f"{PADDED} attention_backends",
+    "batch_equals_single": f"{PADDED} attention_backends attention_weights",
     "padding_left": PADDED,
     "attention_backends": "half_precision",
     "hidden_states": "tuples recording_changes_nothing",
-    "last_logits": "cache generation",
     "encoder_outputs": "cache generation",
     "cache": "generation evaluation_outputs one_graph",
     "labels_change_nothing": f"{LABELLED} tuples resized_embeddings",

@@ -10,7 +10,7 @@ import torch
 from ..tasks import CLASSIFY
 from .comparing import TOLERANCE, Batch, distance, require_close, rows, run, without
 from .findings import check, listed, only_if, require
-from .subject import MASKED, OF_TOKENS, PADS_LEFT, PADS_RIGHT, Subject, reads
+from .subject import MASKED, OF_TOKENS, PADS_LEFT, Subject, reads
 
 POSITIONS = "Count positions from attention_mask: `(attention_mask.cumsum(-1) - 1).clamp(min=0)`."
 MASKS = "Make masks by `transformers.masking_utils`, which take each dtype and shape."
@@ -28,20 +28,15 @@ def repeats(subject: Subject) -> None:
     subject.same("In a second pass of the same batch", batch, batch, tolerance=0)
 
 
-@check("Let no operation mix the rows of a batch, such as a norm over the batch.")
+@check("Add the mask to the scores of each attention, pool no padding, and let no norm mix the rows.", link="26569")
 def batch_equals_single(subject: Subject) -> None:
-    """A text has the same answer in a batch and alone."""
+    """A text has the same answer in a batch and alone, also padded on the right."""
     batch = subject.batch([subject.ids(seed=seed) for seed in range(3)])
     for row, answer in enumerate(subject.answers(batch).split(1)):
         subject.same(f"For text {row} of a batch of 3", answer, rows(batch, slice(row, row + 1)))
-
-
-@check(
-    "Add the mask to the scores of each attention, and leave padding out of what is pooled.", PADS_RIGHT, link="26569"
-)
-def padding_right(subject: Subject) -> None:
-    """Padding on the right changes nothing."""
-    _check_padding(subject, "right")
+    is_last = getattr(subject.config, "summary_type", "") == "last" and subject.head == CLASSIFY
+    if not is_last:  # else the last token is the summary: texts are padded on the left
+        _check_padding(subject, "right")
 
 
 @check(f"{POSITIONS} Fill masks with torch.finfo(dtype).min, and not with -inf.", PADS_LEFT, link="29419")
@@ -55,17 +50,15 @@ def padding_left(subject: Subject) -> None:
 
 def _check_padding(subject: Subject, side: str) -> None:
     require(subject.reads("attention_mask"), "`forward` has no argument attention_mask, so padding cannot be hidden.")
-    batch = subject.padded_batch(side)
+    batch, where = subject.padded_batch(side), f"Padding on the {side}"
     found, alone = subject.answers(batch)[subject.real(batch)].flatten(0, -2), []
     is_finite = found.isfinite().all()
-    require(
-        is_finite, f"Padding on the {side} makes answers NaN: a query that sees no token gets scores of -inf alone."
-    )
+    require(is_finite, f"{where} makes answers NaN: a query that sees no token gets scores of -inf alone.")
     for row, mask in enumerate(batch["attention_mask"].bool()):
         one = rows(batch, slice(row, row + 1))
         one |= {name: one[name][:, mask] for name in ("input_ids", "attention_mask")}
         alone.append(subject.answers(one).flatten(0, -2))
-    require_close(found, torch.cat(alone), f"Padding on the {side} changes the answers by {{}}.")
+    require_close(found, torch.cat(alone), f"{where} changes the answers by {{}}.")
 
 
 @check(MASKS, OF_TOKENS, link="48748")
@@ -255,14 +248,6 @@ def tuples(subject: Subject) -> None:
         if torch.is_tensor(wanted[0]):
             what = f"{when} first value of return_dict=False is {{}} away from that of the names."
             require_close(found[0], wanted[0], what)
-
-
-@check("Compute logits of hidden_states[:, -logits_to_keep:].", reads("logits_to_keep"))
-def last_logits(subject: Subject) -> None:
-    """logits_to_keep keeps the last ones."""
-    batch = subject.batch()
-    wanted = subject.answers(batch)[:, -2:]
-    subject.same("With logits_to_keep=2, of the last two tokens", {**batch, "logits_to_keep": 2}, wanted)
 
 
 @check("Remove dimensions by number (`squeeze(-1)`), never all of size 1; make as many positions as the config says.")

@@ -13,7 +13,7 @@ from transformers import PreTrainedModel
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 from transformers.trainer_pt_utils import LabelSmoother
 
-from ..tasks import ANSWER, CLASSIFY, WRITE
+from ..tasks import ANSWER, CLASSIFY, FILL, TRANSLATE, WRITE
 from .comparing import Batch, require_close, rows, run, without
 from .findings import DoesNotApply, check, listed, only_if, require, tried
 from .references import fault_of_loss, loss_of, other_labels, shifted_loss
@@ -22,32 +22,24 @@ from .subject import BASE, LOSS, SEQ2SEQ, Subject, takes_any
 TARGETS = "labels", "start_positions", "end_positions"
 SHIFTED = "Shift labels to the right behind decoder_start_token_id, and replace -100 by pad_token_id."
 LOSSES = (
-    "Causal models shift labels by one, others do not; numbers take squared error, several labels binary "
-    "cross-entropy; -100 alone is ignored, and answers outside of the text."
+    "Return the scores of the last layer, of which the loss takes the softmax itself. Causal models shift labels by "
+    "one, others do not; numbers take squared error, several labels binary cross-entropy; -100 alone is ignored, and "
+    "answers outside of the text."
 )
 ITEMS = "Divide the summed loss by num_items_in_batch, or set `accepts_loss_kwargs = False`."
 
 
 def ways(subject: Subject) -> dict[str, Batch]:
-    """Return the labelled batch in each way in which callers give it."""
+    """Return the labelled batch in each way in which callers give it. Where any id is a label, one is of padding."""
     batch = subject.labelled()
+    if subject.head in (FILL, WRITE, TRANSLATE):
+        batch["labels"][0, 1] = subject.pad_token_id
     found = {"": batch, "Without padding: ": subject.labelled(subject.batch())}
     if subject.reads("inputs_embeds"):
         found["With inputs_embeds: "] = subject.embedded(batch)
     if subject.is_seq2seq and "labels" in batch:
         found["With labels alone: "] = without(batch, "decoder_input_ids")
     return found
-
-
-@check("Return the scores of the last layer: the loss takes their softmax itself.", LOSS)
-def logits_are_scores(subject: Subject) -> None:
-    """Logits are scores, and no probabilities."""
-    only_if(subject.head != ANSWER, "The model points into a text.")
-    logits = subject.answers(subject.batch([subject.ids(seed=seed) for seed in range(24)]))
-    only_if(logits.shape[-1] > 1, "There is one logit.")
-    function = "softmax" if (logits.sum(-1) - 1).abs().max() < 1e-4 else "sigmoid"
-    what = f"All logits are between 0 and 1: a {function} comes before the loss, which takes another."
-    require(not ((logits >= 0) & (logits <= 1)).all(), what)
 
 
 @check("Let `labels` reach the loss alone, and return the logits beside it.", LOSS)
@@ -90,10 +82,12 @@ def labels_alone(subject: Subject) -> None:
 
 @check(LOSSES, LOSS, link="17960")
 def loss(subject: Subject) -> None:
-    """The loss is that of its logits and labels; of classifiers, config.problem_type chooses it.
+    """The loss is that of logits, which are no probabilities, and labels; config.problem_type chooses it.
 
     A label with the id of padding counts: where pad_token is eos_token, a model that ignores it never learns to end.
     """
+    if subject.head != ANSWER:
+        _check_scores(subject.answers(subject.batch([subject.ids(seed=seed) for seed in range(24)])))
     for way, batch in ways(subject).items():
         dtypes = " and ".join({str(batch[name].dtype).removeprefix("torch.") for name in batch if name in TARGETS})
         with tried(f"{way}`forward` with labels of {dtypes} and num_labels={subject.config.num_labels}"):
@@ -112,6 +106,12 @@ def loss(subject: Subject) -> None:
         config.num_labels = 3 if config.num_labels == 1 else 1
         with suppress(RuntimeError, ValueError):  # a head that refuses another number of labels is no fault
             _check_problem_types(replace(subject, model=type(subject.model)(config)))
+
+
+def _check_scores(logits: Tensor) -> None:
+    function = "softmax" if (logits.sum(-1) - 1).abs().max() < 1e-4 else "sigmoid"
+    what = f"All logits are between 0 and 1: a {function} comes before the loss, which takes another."
+    require(logits.shape[-1] == 1 or not ((logits >= 0) & (logits <= 1)).all(), what)
 
 
 def _check_problem_types(subject: Subject) -> None:

@@ -46,22 +46,21 @@ def config_fields(subject: Subject) -> None:
         shared = [name for name, each in new.items() if isinstance(each, list | dict) and each is other.get(name)]
         require(not shared, f"All new configs share one {listed(shared)}: a change of one changes the others.")
     with saved(config) as folder:
-        after = _fields(type(config).from_pretrained(folder))
-    _check_fields(before, after, "After loading, fields of config.json differ")
+        loaded = type(config).from_pretrained(folder)
     model: Any = subject.model
     with contextlib.suppress(Exception), torch.device("meta"):  # if it cannot be made, `round_trip` tells
         model = type(subject.model)(config)
-    _check_fields(before, _fields(config), "Making the model changes its config, at each loading anew")
+    states = {"After loading, fields of config.json differ": loaded}
+    states["Making the model changes its config, at each loading anew"] = config
+    for when, other in states.items():
+        after = _fields(other)
+        names = [name for name in sorted(before) if before[name] != after.get(name)]
+        changes = [f"{name} was {before[name]!r:.40} and is {after.get(name)!r:.40}" for name in names[:3]]
+        require(not names, f"{when}: {'; '.join(changes)}.")
     made, held = ({(name, each.shape) for name, each in named_tensors(one).items()} for one in (model, subject.model))
     others = {name for name, _ in made ^ held}
     what = "Made anew of its config, it has other weights: making it has changed the config, or does not read it"
     require(not others, f"{what} ({listed(others)}).")
-
-
-def _check_fields(before: dict[str, Any], after: dict[str, Any], when: str) -> None:
-    names = [name for name in sorted(before) if before[name] != after.get(name)]
-    changes = [f"{name} was {before[name]!r:.40} and is {after.get(name)!r:.40}" for name in names[:3]]
-    require(not names, f"{when}: {'; '.join(changes)}.")
 
 
 def _fields(config: Any) -> dict[str, Any]:
@@ -210,8 +209,7 @@ def fresh_process(subject: Subject) -> None:
     root = str(file.parents[module.count(".") + (file.name == "__init__.py")])  # in which Python finds the module
     with saved(subject.redrawn) as folder:
         if subject.trusts_code and subject.auto_map:
-            makers = [auto for auto, path in subject.auto_map.items() if str(path).rpartition(".")[2] == name]
-            module, name, root = "transformers", makers[0] if makers else "AutoModel", ""
+            module, name, root = "transformers", (*subject.makers, "AutoModel")[0], ""
         only_if("<locals>" not in name and module != "__main__", "No other process can import the class.")
         path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
         source = Path(program.__file__).read_text(encoding="utf-8")

@@ -186,10 +186,7 @@ class Subject:
         return {**batch, name: ids}
 
     def labels(self, batch: Batch) -> Batch:
-        """Labels that go with a batch; none for a model without a loss.
-
-        Of tokens, some are ignored (-100), and where any id is a label, one is that of padding.
-        """
+        """Labels that go with a batch, some of tokens ignored (-100); none for a model without a loss."""
         ids = batch["input_ids"]
         rows, columns = torch.arange(len(ids))[:, None], torch.arange(ids.shape[1])
         if self.head == BASE:
@@ -201,14 +198,10 @@ class Subject:
             return {"start_positions": starts, "end_positions": (starts + 2).clamp(max=ids.shape[1] - 1)}
         if self.head == TRANSLATE:
             ids = batch["decoder_input_ids"].flip(1)
-            counts = torch.arange(ids.shape[1]) < 5 - rows
-        else:
-            counts = columns > rows if self.head == TAG else columns < 7 - 2 * rows
-            counts = counts & batch.get("attention_mask", counts).bool()
-        ids = (
-            ids % self.config.num_labels if self.head == TAG else ids.index_fill(1, torch.tensor(1), self.pad_token_id)
-        )
-        return {"labels": torch.where(counts, ids, -100)}
+            return {"labels": ids.masked_fill(torch.arange(ids.shape[1]) >= 5 - rows, -100)}
+        counts = columns > rows if self.head == TAG else columns < 7 - 2 * rows
+        ids = ids % self.config.num_labels if self.head == TAG else ids
+        return {"labels": torch.where(counts & batch.get("attention_mask", counts).bool(), ids, -100)}
 
     def text_labels(self, texts: int, kind: str | None) -> Tensor:
         """One label per text, of this problem_type; None: of the one that the number of labels stands for."""
@@ -320,8 +313,4 @@ CLASSIFIES: Need = (lambda subject: subject.head in (CLASSIFY, TAG), "The model 
 TAGS: Need = (lambda subject: subject.head == TAG, "The model tags no words.")
 OF_TOKENS: Need = (lambda subject: subject.head != CLASSIFY, "The classifier has one answer for a text.")
 PADS_LEFT: Need = (lambda subject: subject.pads_left, "Neither the model nor its tokenizer pads on the left.")
-PADS_RIGHT: Need = (  # but for classifiers that read the last token, padding or not, as that of XLNet
-    lambda subject: subject.head != CLASSIFY or getattr(subject.config, "summary_type", "") != "last",
-    "The last token is the summary: texts are padded on the left.",
-)
 CAUSAL: Need = (lambda subject: subject.is_causal, "The model reads in both directions.")

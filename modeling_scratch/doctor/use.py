@@ -94,7 +94,7 @@ def _in_steps(subject: Subject, batch: Batch, ends: list[int], is_turned: bool =
 
 @check(
     "Use the caches of `cache_utils`, and the library's prepare_inputs_for_generation, or return every mask from your "
-    f"own. {POSITIONS}",
+    f"own. {POSITIONS} Compute logits of hidden_states[:, -logits_to_keep:].",
     GENERATES,
     link="43280",
 )
@@ -128,6 +128,9 @@ def generation(subject: Subject) -> None:
 
 def _check_scores(subject: Subject) -> None:
     """Greedy search has the scores of `forward`, which reads what is written so far, without a cache, after padding."""
+    if subject.reads("logits_to_keep"):
+        last = {**subject.batch(), "logits_to_keep": 2}
+        subject.same("With logits_to_keep=2, of the last two tokens", last, subject.answers(subject.batch())[:, -2:])
     batch = _prompts(subject, subject.ids(subject.shorter, seed=1), subject.ids())
     written = _generate(subject, batch, use_cache=False)
     mask, start = batch.get("attention_mask"), written.sequences.shape[1] - NEW_TOKENS

@@ -576,7 +576,7 @@ def replacing(
 
 PLANTED = (
     replacing("IgnoresPadding", Llama, "padding_left", "attention_mask", gone),
-    replacing("EncoderIgnoresPadding", ModernBert, "padding_right", "attention_mask", gone),
+    replacing("EncoderIgnoresPadding", ModernBert, "batch_equals_single", "attention_mask", gone),
     replacing("TrainsUnmasked", ModernBert, "training_mode", "attention_mask", gone, "trained"),
     replacing("CheckpointsUnmasked", ModernBert, "gradient_checkpointing", "attention_mask", gone, "checkpointed"),
     replacing("RecordsUnmasked", ModernBert, "recording_changes_nothing", "attention_mask", gone, "recorded"),
@@ -599,9 +599,7 @@ PLANTED = (
     Toy(changed("KeepsTheText", T5, keeps_the_first), "stateless", says="is kept"),
     replacing("DetachesEmbeds", Llama, "every_gradient", "inputs_embeds", Tensor.detach, says="No gradient reaches"),
     Toy(hooked("MixesTexts", ModernBert, lambda _, output: output - output.mean(0) / 2), "batch_equals_single"),
-    Toy(
-        changed("Probabilities", BERT, after=with_logits(lambda _, each, kwargs: each.softmax(-1))), "logits_are_scores"
-    ),
+    Toy(changed("Probabilities", BERT, after=with_logits(lambda _, each, kwargs: each.softmax(-1))), "loss"),
     Toy(changed("Squeezes", BERT, after=with_logits(lambda _, each, kwargs: each.squeeze())), "shortest_and_longest"),
     Toy(hooked("CountsInHalf", ModernBert, plus_parity), "half_precision", LONG, "to a long text"),
     Toy(subclass("ResizedUntied", Llama, resize_token_embeddings=resized_untied), "resized_embeddings", TIED, "tied"),
@@ -641,7 +639,7 @@ PLANTED = (
     Toy(changed("MasksById", Llama, by_ids), "mask_gap"),
     Toy(changed("ScalesIds", Llama, scaled_embeddings), "embeddings_as_inputs"),
     Toy(changed("NeverATuple", ModernBert, always(return_dict=True)), "tuples"),
-    Toy(changed("KeepsTheFirst", Llama, after=keeps_first), "last_logits"),
+    Toy(changed("KeepsTheFirst", Llama, after=keeps_first), "generation"),
     Toy(changed("AlwaysCaches", Llama, always(use_cache=True)), "cache"),
     Toy(changed("NeedsAMask", ModernBert, lambda self, kwargs: kwargs["attention_mask"].long()), "mask_dtypes"),
     Toy(made("ListOfLayers", Llama, list_of_layers), "registered"),
