@@ -14,11 +14,11 @@ import torch
 from transformers import PreTrainedModel
 
 from ..utils.errors import DataError
-from . import files, forward, losses, states, stored_weights, use
+from . import files, forward, losses, states, stored_weights, tokens_and_labels, use
 from .findings import Check, Diagnosis, DoesNotApply
 from .subject import Subject
 
-MODULES = files, stored_weights, forward, losses, states, use  # in this order
+MODULES = files, stored_weights, tokens_and_labels, forward, losses, states, use  # in this order
 RETIRED = {
     "cache_of_several": "cache", "cache_padded": "cache", "no_cache": "cache", "no_mask": "mask_dtypes",
     "decoder_mask": "mask_gap", "padding_as_text": "mask_gap", "beam_search": "generation",

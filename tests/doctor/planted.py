@@ -15,7 +15,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 from transformers import (
-    BertForMaskedLM,
     BertForQuestionAnswering,
     BertForSequenceClassification,
     LlamaConfig,
@@ -117,7 +116,6 @@ READER = subclass("Countless", LlamaForSequenceClassification, accepts_loss_kwar
 TAGGER = subclass("Countless", ModernBertForTokenClassification, accepts_loss_kwargs=False)
 T5 = subclass("SoundT5", T5ForConditionalGeneration, accepts_loss_kwargs=False)
 BERT = subclass("SoundBert", BertForSequenceClassification, accepts_loss_kwargs=False)
-FILLER = subclass("SoundBert", BertForMaskedLM, accepts_loss_kwargs=False)
 ASKED = subclass("SoundBert", BertForQuestionAnswering, accepts_loss_kwargs=False)
 
 
@@ -448,8 +446,7 @@ def cooled(model: Any, module: Any, inputs: Any, output: Tensor) -> Tensor:
 
 
 def cool_fused(self: Any) -> None:
-    for layer in self.model.layers:
-        layer.attn.Wqkv.register_forward_hook(partial(cooled, self))
+    self.model.layers[0].attn.Wqkv.register_forward_hook(partial(cooled, self))
 
 
 def cast_parts(self: Any) -> None:
@@ -491,6 +488,10 @@ def resized_untied(self: Any, *args: Any, **kwargs: Any) -> Any:
     self.lm_head.weight = nn.Parameter(self.lm_head.weight.detach().clone())
 
 
+def positions(self: Any) -> nn.Module:
+    return self.bert.embeddings.position_embeddings
+
+
 def starts_with_padding(self: Any, labels: Tensor) -> Tensor:
     return F.pad(labels[:, :-1], (1, 0)).masked_fill(F.pad(labels[:, :-1], (1, 0)) == -100, 0)
 
@@ -530,11 +531,7 @@ class SharesADefaultForMaskedLM(ModernBertForMaskedLM):
     """All calls share the list that is the default of an argument."""
 
     def forward(self, input_ids=None, attention_mask=None, labels=None, seen=[], **kwargs: Any) -> Any:  # type: ignore  # noqa
-        seen.append(1)
-        given = {"attention_mask": attention_mask, "labels": labels, **kwargs, "return_dict": True}
-        outputs = super().forward(input_ids, **given)
-        outputs.logits = outputs.logits + len(seen)
-        return outputs.to_tuple() if kwargs.get("return_dict") is False else outputs
+        return super().forward(input_ids, attention_mask=attention_mask, labels=labels, **kwargs)
 
 
 class NamedOtherwise(ModernBertForMaskedLM):
@@ -681,13 +678,7 @@ PLANTED = (
     Toy(subclass("StartsOtherwise", T5, _shift_right=starts_with_padding), "labels_alone", says="(1)"),
     Toy(changed("ClassesAlone", BERT, after=with_loss("of classes")), "loss", {"num_labels": 1}, "labels of float32"),
     Toy(made("NeverInitialised", ModernBert, scaled), "missing_keys", says="is not initialised"),
-    Toy(
-        subclass(
-            "PositionsAsTable", FILLER, get_input_embeddings=lambda self: self.bert.embeddings.position_embeddings
-        ),
-        "resized_embeddings",
-        says="a table of 32 rows",
-    ),
+    Toy(subclass("PositionsAsTable", BERT, get_input_embeddings=positions), "resized_embeddings", says="of 32 rows"),
     Toy(changed("WithoutClassZero", TAGGER, after=with_loss("without class 0")), "loss", says="of 0 are"),
     Toy(changed("MeanOfMeans", TAGGER, after=with_loss("mean of means")), "loss", says="mean of the"),
     Toy(changed("Rolls", COUNTLESS, after=with_loss("rolled")), "loss", says="rolled"),
