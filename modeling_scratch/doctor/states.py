@@ -164,7 +164,7 @@ def _sum(outputs: Any) -> Tensor:
     """Return the loss, or else the sum of what is returned."""
     if (loss := outputs.get("loss")) is not None:
         return loss
-    return sum(each.sum() for each in outputs.values() if torch.is_tensor(each))
+    return torch.stack([each.sum() for each in outputs.values() if torch.is_tensor(each)]).sum()
 
 
 def _check_slopes(model: Any, batch: Batch) -> dict[str, Tensor]:

@@ -401,6 +401,10 @@ def cut_when_frozen(module: Any, output: Tensor) -> Tensor:
 # Changes of the object
 
 
+def tie(self: Any) -> None:
+    self.lm_head.weight = self.model.embed_tokens.weight
+
+
 def encode_causally(self: Any) -> None:
     def hook(module: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         mask = kwargs.get("attention_mask")
@@ -609,7 +613,7 @@ PLANTED = (
     Toy(hooked("SeesTheFuture", Llama, lambda _, output: output + output.mean(1, keepdim=True)), "causality"),
     Toy(hooked("LosesItsBuffer", ModernBert, lambda module, output: output * module.table, drawn_table), "round_trip"),
     Toy(subclass("Silent", ModernBert, **SILENT), "missing_keys"),
-    Toy(parted("LosesItsTie", Llama, "lm_head", lambda self: self.model.embed_tokens, _tied_weights_keys={}), "ties"),
+    Toy(made("LosesItsTie", Llama, tie, _tied_weights_keys={}), "ties"),
     Toy(NamedOtherwise, "loss"),
     Toy(changed("PredictsItself", COUNTLESS, after=with_loss("unshifted")), "loss"),
     Toy(UnknownToTrainer, "label_smoothing"),
@@ -716,8 +720,9 @@ def dropped_in_training(module: Any, output: Tensor) -> Tensor:
 
 
 def noisy_in_training(module: Any, output: Tensor) -> Tensor:
-    noise = torch.empty_like(output).normal_(1.0, 0.3) * torch.normal(1.0, 0.3, output.shape)
-    return output * noise if module.training else output
+    if not module.training:
+        return output
+    return output * torch.empty_like(output).normal_(1.0, 0.3) * torch.normal(1.0, 0.3, output.shape)
 
 
 def path_dropped(module: Any, output: Tensor) -> Tensor:
