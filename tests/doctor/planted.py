@@ -203,14 +203,10 @@ def top_left(self: Any, kwargs: dict[str, Any]) -> None:
         kwargs["attention_mask"] = mask.expand(len(ids), 1, -1, -1)
 
 
-def begin_at_0(name: str) -> Change:
+def begin_at_0(self: Any, kwargs: dict[str, Any]) -> None:
     """Positions of a step begin at 0, whatever is cached."""
-
-    def before(self: Any, kwargs: dict[str, Any]) -> None:
-        if past(kwargs) and kwargs.get(name) is not None:
-            kwargs["position_ids"] = torch.arange(kwargs[name].shape[1])[None]
-
-    return before
+    if past(kwargs) and (embeds := kwargs.get("inputs_embeds")) is not None:
+        kwargs["position_ids"] = torch.arange(embeds.shape[1])[None]
 
 
 def counts_on_itself(self: Any, kwargs: dict[str, Any]) -> None:
@@ -619,7 +615,6 @@ PLANTED = (
     Toy(UnknownToTrainer, "label_smoothing"),
     Toy(hooked("DropsInEvaluation", ModernBert, lambda _, output: F.dropout(output, 0.3, training=True)), "repeats"),
     Toy(parted("DeadPart", ModernBert, "pooler", lambda self: nn.Linear(16, 16)), "every_gradient"),
-    Toy(changed("ForgetsTheCache", Llama, begin_at_0("input_ids")), "cache"),
     Toy(made("FusedIsAnother", ModernBert, cool_fused), "attention_backends"),
     replacing("HidesItsWeights", ModernBert, "attention_weights", "output_attentions", gone),
     Toy(subclass("FixedVocabulary", Llama, get_output_embeddings=lambda self: None), "resized_embeddings"),
@@ -708,7 +703,7 @@ PLANTED = (
     Toy(subclass("DropsAnew", BERT, activation_checkpointing_enable=drop_anew), "gradient_checkpointing"),
     Toy(changed("CountsCalls", ModernBert, counts_calls), "one_graph", says="A second call"),
     Toy(subclass("PreparesNothing", T5, prepare_decoder_input_ids_from_labels=None), "labels_alone", says="no prepare"),
-    Toy(changed("EmbedsFrom0", Llama, begin_at_0("inputs_embeds")), "cache", says="as inputs_embeds"),
+    Toy(changed("EmbedsFrom0", Llama, begin_at_0), "cache", says="as inputs_embeds"),
 )
 
 
