@@ -158,7 +158,7 @@ ROOTS = {
     "batch_equals_single": f"{PADDED} attention_backends attention_weights",
     "padding_left": PADDED,
     "attention_backends": "half_precision",
-    "hidden_states": "tuples recording_changes_nothing",
+    "hidden_states": "attention_weights tuples recording_changes_nothing",
     "encoder_outputs": "cache generation",
     "cache": "generation evaluation_outputs one_graph",
     "labels_change_nothing": f"{LABELLED} tuples resized_embeddings",
