@@ -23,7 +23,8 @@ from modeling_scratch.doctor.examination import CHECKS
 # Checks that take some, for which see test_saving.py, test_tracing.py and test_fresh_processes.py.
 SECONDS = {"auto_classes", "one_graph", "missing_keys", "fresh_process"}
 HOLD = {
-    "attention_backends", "half_precision", "embeddings_as_inputs", "hidden_states", "batch_equals_single", "round_trip",
+    "attention_backends", "batch_equals_single", "embeddings_as_inputs", "half_precision", "hidden_states",
+    "round_trip",
 }  # fmt: skip
 
 
