@@ -40,12 +40,7 @@ def diagnose(arguments: DoctorArguments) -> None:
     folder, only = folder_of(arguments.model, arguments.revision), arguments.checks or ()
     with tqdm(total=len(chosen(only)), unit=" checks", disable=None) as bar:  # shown on a terminal
         diagnosis = check_folder(
-            folder,
-            arguments.trust_remote_code,
-            arguments.tokenizer,
-            only,
-            arguments.seconds,
-            lambda found: bar.update(),
+            folder, arguments.trust_remote_code, arguments.tokenizer, only, arguments.seconds, lambda _: bar.update()
         )
     diagnosis.model = arguments.model
     print(diagnosis.to_json() if arguments.format == "json" else diagnosis)

@@ -28,6 +28,9 @@ RETIRED = {
     "token_types": "default_ids", "one_token": "shortest_and_longest", "longest_text": "shortest_and_longest",
     "padding_as_label": "loss", "answers_outside": "loss", "right_gradients": "every_gradient",
     "frozen_parts": "every_gradient", "meta_device": "round_trip", "recorded_answers": "recorded_files",
+    "sees_both_sides": "causality", "problem_types": "loss", "cache_is_all": "cache",
+    "generation_is_forward": "generation", "last_logits": "generation", "logits_are_scores": "loss",
+    "padding_right": "batch_equals_single",
 }  # fmt: skip
 CHECKS = tuple(each for module in MODULES for each in vars(module).values() if isinstance(each, Check))
 

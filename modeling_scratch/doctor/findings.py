@@ -14,7 +14,6 @@ from typing import Any
 import torch
 
 from ..utils.errors import counted, first_few, one_line
-from .roots import root_of
 
 LONGEST = 300  # characters of an error that are told
 WIDTH = 120  # of the lines of a diagnosis
@@ -67,6 +66,19 @@ def listed(names: Collection[str]) -> str:
     return first_few(sorted(names), 3)
 
 
+@dataclass(frozen=True)
+class Finding:
+    """follows: the check from whose fault this one may follow."""
+
+    check: str
+    says: str
+    verdict: Verdict
+    what: str = ""
+    mend: str = ""
+    link: str = ""
+    follows: str = ""
+
+
 # A condition on the subject of a check, and the reason why the check does not apply without it.
 Need = tuple[Callable[[Any], object], str]
 
@@ -89,11 +101,11 @@ class Check:
         """What holds, in a sentence without its full stop."""
         return str(self.run.__doc__).partition("\n")[0].removesuffix(".")
 
-    def finding(self, verdict: Verdict, what: str = "") -> "Finding":
+    def finding(self, verdict: Verdict, what: str = "") -> Finding:
         remedy = (self.mend, self.link) if verdict is Verdict.FALLS_SHORT else ()
         return Finding(self.name, self.says, verdict, what, *remedy)
 
-    def examine(self, subject: Any) -> "Finding":
+    def examine(self, subject: Any) -> Finding:
         """Run the check. An error that it raises is a finding, too."""
         try:
             for holds, why in self.needs:
@@ -118,23 +130,56 @@ def check(mend: str, *needs: Need, link: str = "") -> Callable[[Callable[[Any], 
     return lambda run: Check(run, mend, issue if link.isdecimal() else link, needs)
 
 
-@dataclass(frozen=True)
-class Finding:
-    """follows: the check from whose fault this one may follow."""
+LOADED = "round_trip fresh_process missing_keys auto_classes ties resized_head pipelines"
+LABELLED = "loss accumulation label_smoothing"
+TRAINED = "training_mode gradient_checkpointing accumulation every_gradient half_precision"
+PADDED = f"padding_left mask_gap mask_dtypes cache generation {TRAINED}"
+ANSWERS = (
+    f"batch_equals_single {PADDED} one_graph attention_backends embeddings_as_inputs default_ids "
+    "tuples recording_changes_nothing labels_change_nothing stateless leaves_inputs causality round_trip "
+    "hidden_states encoder_outputs"
+)
+# A check: those that can follow from it. Of several that explain one, the first counts; none explains an earlier one.
+ROOTS = {
+    "repeats": f"{ANSWERS} device shortest_and_longest attention_weights every_gradient "
+    f"evaluation_outputs {LABELLED} resized_embeddings",
+    "config_fields": f"{LOADED} {ANSWERS} base_weights device every_gradient resized_embeddings attention_weights",
+    "registered": f"{LOADED} device {TRAINED}",
+    "own_weights": f"{LOADED} cache generation {TRAINED} base_weights attention_weights hidden_states",
+    "base_weights": "ties resized_embeddings embeddings_as_inputs every_gradient generation leaves_inputs loss",
+    "device": "half_precision one_graph round_trip",
+    "ties": f"{LOADED} resized_embeddings",
+    "stateless": f"{ANSWERS} {TRAINED} loss",
+    "round_trip": f"{LOADED} half_precision",
+    "missing_keys": "resized_head",
+    "shortest_and_longest": "batch_equals_single padding_left tuples accumulation loss half_precision",
+    "causality": "batch_equals_single padding_left cache generation mask_gap labels_alone",
+    "mask_dtypes": "one_graph cache",
+    "batch_equals_single": f"{PADDED} attention_backends attention_weights",
+    "padding_left": PADDED,
+    "attention_backends": "half_precision",
+    "hidden_states": "attention_weights tuples recording_changes_nothing",
+    "encoder_outputs": "cache generation",
+    "cache": "generation evaluation_outputs one_graph",
+    "labels_change_nothing": f"{LABELLED} tuples resized_embeddings",
+    "resized_embeddings": "embeddings_as_inputs generation leaves_inputs loss",
+    "embeddings_as_inputs": "generation leaves_inputs loss",
+    "leaves_inputs": f"{LABELLED} {TRAINED} one_graph",
+    "labels_alone": "loss",
+    "resized_head": "accumulation loss",
+    "loss": LABELLED,
+    "training_mode": "gradient_checkpointing every_gradient",
+}
 
-    check: str
-    says: str
-    verdict: Verdict
-    what: str = ""
-    mend: str = ""
-    link: str = ""
-    follows: str = ""
 
-    @property
-    def error(self) -> str:
-        """The error that was raised, as `told` of it; empty if there was none."""
-        found = re.search(r"It raises (.*)|fails: (.*)", self.what)
-        return (found[1] or found[2]) if found else ""
+def root_of(name: str, fallen: Collection[str]) -> str:
+    """Return the check from whose fault this one may follow, of those that fall short; itself if there is none."""
+    for root, following in ROOTS.items():
+        if root == name:  # what is later follows from it
+            break
+        if root in fallen and name in following.split():
+            return root_of(root, fallen)
+    return name
 
 
 @dataclass
@@ -148,10 +193,11 @@ class Diagnosis:
         fallen = self.of(Verdict.FALLS_SHORT)
         reasons, most = Counter(each.what for each in fallen), max(3, (len(self.findings) - 1) // 2)
         own = [each for each in fallen if reasons[each.what] <= most]  # a reason of most checks is the root itself
-        first: dict[str, str] = {}  # check with an error, which explains the others with the same one
-        for each in own:
-            first.setdefault(each.error or each.check, each.check)
-        roots = {each.check: root_of(first[each.error or each.check], first.values()) for each in own}
+        # Of checks with one error, the first explains the others.
+        raised = {each.check: re.search(r"(?:It raises|fails:) (.*)", each.what) for each in own}
+        errors = {name: found[1] if found else name for name, found in raised.items()}
+        first = {error: name for name, error in reversed(errors.items())}
+        roots = {name: root_of(first[error], first.values()) for name, error in errors.items()}
         follows = {name: root for name, root in roots.items() if root != name}
         places = {each.check: place for place, each in enumerate(self.findings)}
         found = [replace(each, follows=follows.get(each.check, "")) for each in self.findings]

@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from multiprocessing.connection import Connection
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -28,21 +29,13 @@ from ..sharing.saved_model import load_model
 from ..utils.errors import DataError, one_line
 from . import files
 from .examination import CHECKS, chosen
-from .findings import LONGEST, Check, Diagnosis, DoesNotApply, Finding, Verdict, check
+from .findings import LONGEST, Check, Diagnosis, DoesNotApply, FallsShort, Finding, Verdict, check, only_if
 from .subject import Subject
 
 SECONDS = 60  # for each check
 GIBIBYTES = 16  # of address space, for the child
 FILES_ALONE = {each.name for each in CHECKS if each.run.__module__ == files.__name__}
 NOT_TRUSTED = "The folder brings its own code, which runs with --trust_remote_code only."
-
-
-@check("")
-def loading(subject: Subject) -> None:
-    """The model can be loaded.
-
-    A step of the child between the checks of files and the others, and no finding of its own.
-    """
 
 
 def check_folder(
@@ -125,19 +118,23 @@ def _ended(child: "subprocess.Popen[bytes]", step: Check, seconds: float) -> str
 # In the child
 
 
-def examine_folder(job: dict[str, Any]) -> Iterator[Finding]:
-    """Yield the findings of a folder, in this process; the last is that of loading if it fails."""
-    subject: Any = type("Folder", (), {"folder": Path(job["folder"])})()
-    for each in steps_of(chosen(job["checks"])):
-        if each is not loading:
-            yield each.examine(subject)
-            continue
-        try:
-            subject = _load(subject.folder, job["is_trusted"], job["tokenizer"])
-        except Exception as error:  # of files, and of code that the folder brings: any
-            yield _not_loaded(subject.folder, job["is_trusted"], error)
-            return
-        yield loading.finding(Verdict.HOLDS)
+@check("")
+def loading(child: Any) -> None:
+    """The model can be loaded.
+
+    A step of the child between the checks of files and the others, and no finding of its own.
+    """
+    try:
+        child.subject = _load(child.folder, child.is_trusted, child.tokenizer)
+    except DoesNotApply:
+        raise
+    except Exception as error:  # of files, and of code that the folder brings: any
+        reason = f"It cannot be loaded: {one_line(error)[:LONGEST]}"
+        # An unknown config or class may be that of the folder's code. With damaged weights, no code helps.
+        if isinstance(error, ValueError) and not isinstance(error, DataError) and not child.is_trusted:
+            with suppress(ValueError):  # of files that are not JSON, for which loading fails, too
+                only_if(not named_code(child.folder, all_files(child.folder)), f"{NOT_TRUSTED} {reason}")
+        raise FallsShort(reason) from error
 
 
 def _load(folder: Path, is_trusted: bool, tokenizer: str | None) -> Subject:
@@ -150,16 +147,15 @@ def _load(folder: Path, is_trusted: bool, tokenizer: str | None) -> Subject:
     return Subject(model.float(), found, folder, is_trusted)
 
 
-def _not_loaded(folder: Path, is_trusted: bool, error: Exception) -> Finding:
-    if isinstance(error, DoesNotApply):
-        return loading.finding(Verdict.DOES_NOT_APPLY, str(error))
-    reason = f"It cannot be loaded: {one_line(error)[:LONGEST]}"
-    # An unknown config or class may be that of the folder's code. With damaged weights, no code helps.
-    if isinstance(error, ValueError) and not isinstance(error, DataError) and not is_trusted:
-        with suppress(ValueError):  # of files that are not JSON, for which loading fails, too
-            if named_code(folder, all_files(folder)):
-                return loading.finding(Verdict.DOES_NOT_APPLY, f"{NOT_TRUSTED} {reason}")
-    return loading.finding(Verdict.FALLS_SHORT, reason)
+def examine_folder(job: dict[str, Any]) -> Iterator[Finding]:
+    """Yield the findings of a folder, in this process; the last is that of loading if it fails."""
+    child = SimpleNamespace(**{**job, "folder": Path(job["folder"])})
+    child.subject = child  # checks of files need its folder alone
+    for each in steps_of(chosen(job["checks"])):
+        found = each.examine(child if each is loading else child.subject)
+        yield found
+        if each is loading and found.verdict is not Verdict.HOLDS:
+            return
 
 
 def main(job: dict[str, Any]) -> None:

@@ -3,17 +3,18 @@
 
 import copy
 from itertools import product
-from typing import Any, cast
+from typing import Any
 
 import torch
 
 from ..tasks import CLASSIFY
 from .comparing import TOLERANCE, Batch, distance, require_close, rows, run, without
 from .findings import check, listed, only_if, require
-from .subject import CAUSAL, MASKED, OF_TOKENS, SEQ2SEQ, Subject, reads
+from .subject import MASKED, OF_TOKENS, PADS_LEFT, Subject, reads
 
 POSITIONS = "Count positions from attention_mask: `(attention_mask.cumsum(-1) - 1).clamp(min=0)`."
 MASKS = "Make masks by `transformers.masking_utils`, which take each dtype and shape."
+RECORDED = "Declare `_can_record_outputs`."
 OTHER_DTYPES = torch.int32, torch.float32, torch.bool
 
 
@@ -27,49 +28,50 @@ def repeats(subject: Subject) -> None:
     subject.same("In a second pass of the same batch", batch, batch, tolerance=0)
 
 
-@check("Let no operation mix the rows of a batch, such as a norm over the batch.")
+@check("Add the mask to the scores of each attention, pool no padding, and let no norm mix the rows.", link="26569")
 def batch_equals_single(subject: Subject) -> None:
-    """A text has the same answer in a batch and alone."""
+    """A text has the same answer in a batch and alone, also padded on the right."""
     batch = subject.batch([subject.ids(seed=seed) for seed in range(3)])
     for row, answer in enumerate(subject.answers(batch).split(1)):
         subject.same(f"For text {row} of a batch of 3", answer, rows(batch, slice(row, row + 1)))
-
-
-@check("Add the mask to the scores of each attention, and leave padding out of what is pooled.", link="26569")
-def padding_right(subject: Subject) -> None:
-    """Padding on the right changes nothing."""
     is_last = getattr(subject.config, "summary_type", "") == "last" and subject.head == CLASSIFY
-    _check_padding(subject, "right", is_last and "The last token is the summary: texts are padded on the left.")
+    if not is_last:  # else the last token is the summary: texts are padded on the left
+        _check_padding(subject, "right")
 
 
-@check(f"{POSITIONS} Fill masks with torch.finfo(dtype).min, and not with -inf.", link="29419")
+@check(f"{POSITIONS} Fill masks with torch.finfo(dtype).min, and not with -inf.", PADS_LEFT, link="29419")
 def padding_left(subject: Subject) -> None:
     """Padding on the left changes nothing.
 
     Decoders generate from texts padded on the left. An encoder gets such texts if its tokenizer makes them.
     """
-    excuse = "This does no harm here: the model is not a decoder, and its tokenizer does not pad on the left."
-    _check_padding(subject, "left", not subject.pads_left and excuse)
+    _check_padding(subject, "left")
 
 
-def _check_padding(subject: Subject, side: str, excuse: Any) -> None:
-    """excuse: why padding on this side does not matter, if it does not."""
-    fault = "`forward` has no argument attention_mask, so padding cannot be hidden."
-    if subject.reads("attention_mask"):
-        batch = subject.padded_batch(side)
-        found = subject.answers(batch)[subject.real(batch)].flatten(0, -2)
-        alone = [subject.answers(subject.alone(batch, row)).flatten(0, -2) for row in range(2)]
-        apart = distance(found, torch.cat(alone))
-        fault = f"Padding on the {side} changes the answers by {apart:.2g}." if apart > TOLERANCE else ""
-        if not found.isfinite().all():
-            fault = f"Padding on the {side} makes answers NaN: a query that sees no token gets scores of -inf alone."
-    only_if(not (fault and excuse), f"{fault} {excuse}")
-    require(not fault, fault)
+def _check_padding(subject: Subject, side: str) -> None:
+    require(subject.reads("attention_mask"), "`forward` has no argument attention_mask, so padding cannot be hidden.")
+    batch, where = subject.padded_batch(side), f"Padding on the {side}"
+    found, alone = subject.answers(batch)[subject.real(batch)].flatten(0, -2), []
+    is_finite = found.isfinite().all()
+    require(is_finite, f"{where} makes answers NaN: a query that sees no token gets scores of -inf alone.")
+    for row, mask in enumerate(batch["attention_mask"].bool()):
+        one = rows(batch, slice(row, row + 1))
+        one |= {name: one[name][:, mask] for name in ("input_ids", "attention_mask")}
+        alone.append(subject.answers(one).flatten(0, -2))
+    require_close(found, torch.cat(alone), f"{where} changes the answers by {{}}.")
 
 
-@check("Make the mask by `masking_utils.create_causal_mask` for each backend.", CAUSAL, OF_TOKENS, link="48748")
+@check(MASKS, OF_TOKENS, link="48748")
 def causality(subject: Subject) -> None:
-    """No token sees a later one, or knows how many there are."""
+    """A token of a decoder sees no later one, nor how many there are; one of an encoder sees those after it."""
+    if not subject.is_decoder:
+        before, after = (
+            subject.encoded(each)["encoder_outputs"][0] if subject.is_seq2seq else subject.answers(each)
+            for each in (subject.batch(), subject.changed(subject.batch(), -1))
+        )
+        require(distance(after[:, 0], before[:, 0]) > 0, "The last token does not change the answer at the first one.")
+    if not subject.is_causal:
+        return
     name, batch = subject.read_name, subject.batch()
     for backend in subject.backends:
         with subject.attending(backend):
@@ -84,18 +86,6 @@ def causality(subject: Subject) -> None:
     subject.same(f"In a text of {length} tokens, cut to its first half", half, subject.answers(whole)[start])
 
 
-@check("Make the mask by `transformers.masking_utils.create_bidirectional_mask`.", OF_TOKENS)
-def sees_both_sides(subject: Subject) -> None:
-    """A token sees those after it."""
-    only_if(not subject.is_decoder, "The model reads from left to right.")
-    batch = subject.batch()
-    before, after = (
-        subject.encoded(each)["encoder_outputs"][0] if subject.is_seq2seq else subject.answers(each)
-        for each in (batch, subject.changed(batch, -1))
-    )
-    require(distance(after[:, 0], before[:, 0]) > 0, "The last token does not change the answer at the first one.")
-
-
 @check("Hand scale, mask and biases to each backend, and set `_supports_sdpa` only if they agree.")
 def attention_backends(subject: Subject) -> None:
     """Eager and fused attention agree."""
@@ -108,13 +98,12 @@ def attention_backends(subject: Subject) -> None:
         subject.same("With sdpa in place of eager attention", answers[1], answers[0], at=subject.real(batch))
 
 
-@check("Return (output, weights) from attention, and declare `_can_record_outputs`.")
+@check(f"Return (output, weights) from attention. {RECORDED}")
 def attention_weights(subject: Subject) -> None:
     """Attention weights can be had."""
     only_if(getattr(subject.text_config, "num_attention_heads", 0), "The model has no attention.")
     batch = subject.batch()
-    with subject.attending("eager"):
-        outputs = run(subject.redrawn, batch, output_attentions=True)
+    outputs = _recorded(subject, batch, "output_attentions")
     keys = {f"{subject.prefix}attentions": batch[subject.read_name]}
     if subject.is_seq2seq:
         keys |= {"encoder_attentions": batch["input_ids"], "cross_attentions": batch["input_ids"]}
@@ -127,43 +116,37 @@ def attention_weights(subject: Subject) -> None:
         require(width == ids.shape[1], f"{name} has weights of {width} tokens; {ids.shape[1]} were read.")
 
 
-@check("Declare `_can_record_outputs`.")
+@check(RECORDED)
 def hidden_states(subject: Subject) -> None:
-    """Hidden states can be had: those of the embeddings, then those of each layer; the config can ask for them."""
-    name, text, config = f"{subject.prefix}hidden_states", subject.ids(), subject.text_config
-    turned = torch.cat((text[:1], text[1:].flip(0)))
-    states, others = (_states(subject.redrawn, subject.batch([each]), name)[name] for each in (text, turned))
-    layers = getattr(config, "num_decoder_layers", None) or getattr(config, f"{subject.prefix}layers", None)
-    layers = layers or config.num_hidden_layers
-    require(len(states) == layers + 1, f"{name} has {len(states)} entries; {layers} layers and the embeddings are due.")
-    shapes = {tuple(state.shape[:2]) for state in states}
-    require(len(shapes) == 1, f"{name} has tensors of different batches or lengths: {sorted(shapes)}.")
-    what = f"{name}[0] is not that of the embeddings: at the first token, other tokens change it by {{}}."
-    require_close(others[0][:, 0], states[0][:, 0], what)
-    side, model = ("encoder_", subject.redrawn) if subject.is_seq2seq else ("", cast(Any, subject.redrawn.base_model))
-    name = f"{side}hidden_states"
-    base = _states(model, subject.batch(), name)
-    if (last := base.get(f"{side}last_hidden_state")) is not None:
-        require_close(base[name][-1], last, f"{name}[-1] is {{}} away from {side}last_hidden_state.")
-    for option in ("output_hidden_states", "output_attentions"):
-        _check_config(subject, option)
+    """Hidden states can be had: those of the embeddings, then those of each layer, of which the last is returned."""
+    config, text, sides = subject.text_config, subject.ids(), ("encoder_", "decoder_") if subject.is_seq2seq else ("",)
+    batch = subject.batch([text, torch.cat((text[:1], text[1:].flip(0)))])
+    outputs = _recorded(subject, batch, "output_hidden_states")
+    for side in sides:
+        states, name = outputs.get(f"{side}hidden_states"), f"{side}hidden_states"
+        require(states, f"output_hidden_states=True returns no {name}.")
+        layers = getattr(config, f"num_{side}layers", None) or getattr(config, f"{side}layers", None)
+        due = (layers or config.num_hidden_layers) + 1
+        require(len(states) == due, f"{name} has {len(states)} entries; {due - 1} layers and the embeddings are due.")
+        what = f"{name}[0] is not that of the embeddings: at the first token, other tokens change it by {{}}."
+        require_close(states[0][1, 0], states[0][0, 0], what)
+    base: Any = subject.redrawn if subject.is_seq2seq else subject.redrawn.base_model
+    outputs, name = run(base, batch, output_hidden_states=True), f"{sides[0]}hidden_states"
+    if (last := outputs.get(f"{sides[0]}last_hidden_state")) is not None:
+        require_close(outputs[name][-1], last, f"{name}[-1] is {{}} away from {sides[0]}last_hidden_state.")
 
 
-def _states(model: Any, batch: Batch, name: str) -> Any:
-    outputs = run(model, batch, output_hidden_states=True)
-    require(outputs.get(name), f"output_hidden_states=True returns no {name}.")
-    return outputs
-
-
-def _check_config(subject: Subject, option: str) -> None:
-    """Check that the config asks for what the argument asks for."""
+def _recorded(subject: Subject, batch: Batch, option: str) -> Any:
+    """Return the outputs that this option asks for. The config can ask for them, too, as from_pretrained sets it."""
     config = copy.deepcopy(subject.config)
-    plain = type(subject.model)._from_config(copy.deepcopy(config), attn_implementation="eager").eval()
     config._attn_implementation = "eager"
     setattr(config, option, True)
     asked = type(subject.model)._from_config(config, attn_implementation="eager").eval()
-    lost = run(plain, subject.batch(), **{option: True}).keys() - run(asked, subject.batch()).keys()
+    with subject.attending("eager"):
+        outputs = run(subject.redrawn, batch, **{option: True})
+    lost = outputs.keys() - run(asked, batch).keys()
     require(not lost, f"With config.{option}=True, as from_pretrained can set it, `forward` returns no {listed(lost)}.")
+    return outputs
 
 
 @check("Record what is computed, and compute nothing else for it.")
@@ -218,12 +201,12 @@ def embeddings_as_inputs(subject: Subject) -> None:
     batch = subject.batch()
     for side in ("", "decoder_"):
         if subject.reads(f"{side}inputs_embeds"):
-            given = subject.embedded(batch, side)
-            subject.same(f"With {side}inputs_embeds of the ids", given, batch)
-            subject.same(f"With labels, {side}inputs_embeds of the ids", given | subject.labels(batch), batch)
+            given, name = subject.embedded(batch, side), f"{side}inputs_embeds of the ids"
+            subject.same(f"With {name}", given, batch)
+            subject.same(f"With labels, {name}", given | subject.labels(batch), batch)
 
 
-@check("Hand attention_mask to cross-attention, whether the encoder runs or not.", SEQ2SEQ, reads("encoder_outputs"))
+@check("Hand attention_mask to cross-attention, whether the encoder runs or not.", reads("encoder_outputs"))
 def encoder_outputs(subject: Subject) -> None:
     """encoder_outputs answers as its text, which generation encodes once."""
     for batch in subject.batches:
@@ -265,14 +248,6 @@ def tuples(subject: Subject) -> None:
         if torch.is_tensor(wanted[0]):
             what = f"{when} first value of return_dict=False is {{}} away from that of the names."
             require_close(found[0], wanted[0], what)
-
-
-@check("Compute logits of hidden_states[:, -logits_to_keep:].", reads("logits_to_keep"))
-def last_logits(subject: Subject) -> None:
-    """logits_to_keep keeps the last ones."""
-    batch = subject.batch()
-    wanted = subject.answers(batch)[:, -2:]
-    subject.same("With logits_to_keep=2, of the last two tokens", {**batch, "logits_to_keep": 2}, wanted)
 
 
 @check("Remove dimensions by number (`squeeze(-1)`), never all of size 1; make as many positions as the config says.")

@@ -13,41 +13,33 @@ from transformers import PreTrainedModel
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 from transformers.trainer_pt_utils import LabelSmoother
 
-from ..tasks import ANSWER, FILL, TRANSLATE, WRITE
+from ..tasks import ANSWER, CLASSIFY, FILL, TRANSLATE, WRITE
 from .comparing import Batch, require_close, rows, run, without
-from .findings import DoesNotApply, check, only_if, require, tried
+from .findings import DoesNotApply, check, listed, only_if, require, tried
 from .references import fault_of_loss, loss_of, other_labels, shifted_loss
-from .subject import BASE, CLASSIFIES_TEXTS, LOSS, SEQ2SEQ, Subject, takes_any
+from .subject import BASE, LOSS, SEQ2SEQ, Subject, takes_any
 
 TARGETS = "labels", "start_positions", "end_positions"
 SHIFTED = "Shift labels to the right behind decoder_start_token_id, and replace -100 by pad_token_id."
 LOSSES = (
-    "Causal models shift labels by one, others do not; numbers take squared error, several labels binary "
-    "cross-entropy; -100 alone is ignored, and answers outside of the text."
+    "Return the scores of the last layer, of which the loss takes the softmax itself. Causal models shift labels by "
+    "one, others do not; numbers take squared error, several labels binary cross-entropy; -100 alone is ignored, and "
+    "answers outside of the text."
 )
 ITEMS = "Divide the summed loss by num_items_in_batch, or set `accepts_loss_kwargs = False`."
 
 
 def ways(subject: Subject) -> dict[str, Batch]:
-    """Return the labelled batch in each way in which callers give it."""
+    """Return the labelled batch in each way in which callers give it. Where any id is a label, one is of padding."""
     batch = subject.labelled()
+    if subject.head in (FILL, WRITE, TRANSLATE):
+        batch["labels"][0, 1] = subject.pad_token_id
     found = {"": batch, "Without padding: ": subject.labelled(subject.batch())}
     if subject.reads("inputs_embeds"):
         found["With inputs_embeds: "] = subject.embedded(batch)
     if subject.is_seq2seq and "labels" in batch:
         found["With labels alone: "] = without(batch, "decoder_input_ids")
     return found
-
-
-@check("Return the scores of the last layer: the loss takes their softmax itself.", LOSS)
-def logits_are_scores(subject: Subject) -> None:
-    """Logits are scores, and no probabilities."""
-    only_if(subject.head != ANSWER, "The model points into a text.")
-    logits = subject.answers(subject.batch([subject.ids(seed=seed) for seed in range(24)]))
-    only_if(logits.shape[-1] > 1, "There is one logit.")
-    function = "softmax" if (logits.sum(-1) - 1).abs().max() < 1e-4 else "sigmoid"
-    what = f"All logits are between 0 and 1: a {function} comes before the loss, which takes another."
-    require(not ((logits >= 0) & (logits <= 1)).all(), what)
 
 
 @check("Let `labels` reach the loss alone, and return the logits beside it.", LOSS)
@@ -90,10 +82,12 @@ def labels_alone(subject: Subject) -> None:
 
 @check(LOSSES, LOSS, link="17960")
 def loss(subject: Subject) -> None:
-    """The loss is that of its logits and labels.
+    """The loss is that of logits, which are no probabilities, and labels; config.problem_type chooses it.
 
     A label with the id of padding counts: where pad_token is eos_token, a model that ignores it never learns to end.
     """
+    if subject.head != ANSWER:
+        _check_scores(subject.answers(subject.batch([subject.ids(seed=seed) for seed in range(24)])))
     for way, batch in ways(subject).items():
         dtypes = " and ".join({str(batch[name].dtype).removeprefix("torch.") for name in batch if name in TARGETS})
         with tried(f"{way}`forward` with labels of {dtypes} and num_labels={subject.config.num_labels}"):
@@ -106,26 +100,21 @@ def loss(subject: Subject) -> None:
         with tried("With an answer outside of the text, `forward`"):
             found, wanted = (run(subject.redrawn, each)["loss"] for each in (batch, rows(batch, slice(1))))
         require_close(found, wanted, "An answer outside of the text changes the loss by {}.")
-    if subject.head in (FILL, WRITE, TRANSLATE):
-        batch = subject.labelled(batch)
-        batch["labels"][:, 2] = subject.pad_token_id
-        without_it = batch["labels"].masked_fill(batch["labels"] == subject.pad_token_id, -100)
-        is_ignored = not fault_of_loss(subject, batch, {**batch, "labels": without_it})
-        what = "A label with the id of padding is ignored. If pad_token is eos_token, the model never learns to end."
-        require(not is_ignored or not fault_of_loss(subject, batch), what)
+    if subject.head == CLASSIFY:
+        _check_problem_types(replace(subject))
+        config = copy.deepcopy(subject.config)
+        config.num_labels = 3 if config.num_labels == 1 else 1
+        with suppress(RuntimeError, ValueError):  # a head that refuses another number of labels is no fault
+            _check_problem_types(replace(subject, model=type(subject.model)(config)))
 
 
-@check(LOSSES, CLASSIFIES_TEXTS)
-def problem_types(subject: Subject) -> None:
-    """config.problem_type chooses the loss."""
-    config = copy.deepcopy(subject.config)
-    _check_types(replace(subject))
-    config.num_labels = 3 if config.num_labels == 1 else 1
-    with suppress(RuntimeError, ValueError):  # a head that refuses another number of labels is no fault
-        _check_types(replace(subject, model=type(subject.model)(config)))
+def _check_scores(logits: Tensor) -> None:
+    function = "softmax" if (logits.sum(-1) - 1).abs().max() < 1e-4 else "sigmoid"
+    what = f"All logits are between 0 and 1: a {function} comes before the loss, which takes another."
+    require(logits.shape[-1] == 1 or not ((logits >= 0) & (logits <= 1)).all(), what)
 
 
-def _check_types(subject: Subject) -> None:
+def _check_problem_types(subject: Subject) -> None:
     """subject: one of its own, whose config is changed."""
     classes, batch = subject.config.num_labels, subject.batch()
     of_classes = ["multi_label_classification", "single_label_classification"]
@@ -157,10 +146,9 @@ def accumulation(subject: Subject) -> None:
         losses = [sign * loss_of(subject.redrawn, each, num_items_in_batch=items) for sign, each in given]
         return gradients(subject.redrawn, *losses)
 
-    apart = largest_difference(difference(slice(0, 2), slice(2, 4)), difference(slice(4)))
-    what = f"Gradients of 2 batches of 2 texts are {apart:.2g} away from those of 1 batch of 4"
+    what = "With 2 batches of 2 texts, gradients are {} away from those of 1 batch of 4"
     reason = "`forward` takes **kwargs, so Trainer relies on num_items_in_batch, which the loss ignores"
-    require(apart < 1e-3, f"{what}: {reason}.")
+    require_same_gradients(difference(slice(0, 2), slice(2, 4)), difference(slice(4)), f"{what}: {reason}.")
 
 
 def gradients(model: PreTrainedModel, *losses: Tensor) -> dict[str, Tensor]:
@@ -173,10 +161,16 @@ def gradients(model: PreTrainedModel, *losses: Tensor) -> dict[str, Tensor]:
     return found
 
 
-def largest_difference(found: dict[str, Tensor], wanted: dict[str, Tensor]) -> float:
-    """Return the largest difference of gradients, relative to the largest wanted one."""
+def require_same_gradients(found: dict[str, Tensor], wanted: dict[str, Tensor], what: str) -> None:
+    """Raises `FallsShort` where a parameter has no gradient, or another one, by the largest of all.
+
+    what: a format for the difference.
+    """
+    lost = wanted.keys() - found.keys()
+    require(not lost, f"{what.partition(',')[0]}, {len(lost)} parameters get no gradient: {listed(lost)}.")
     largest = max((float(each.abs().max()) for each in wanted.values()), default=0.0)
-    return max((float((found[name] - wanted[name]).abs().max()) for name in wanted), default=0.0) / max(largest, 1e-9)
+    apart = max((float((found[name] - wanted[name]).abs().max()) for name in wanted), default=0.0) / max(largest, 1e-9)
+    require(apart < 1e-3, what.format(f"{apart:.2g}"))
 
 
 @check("Add the class to MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, or give Trainer a compute_loss_func.", LOSS, link="17960")

@@ -3,17 +3,17 @@
 
 import contextlib
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 from torch.utils._python_dispatch import TorchDispatchMode
-from transformers import PreTrainedModel
 
 from .comparing import Batch, redraw, require_close, rows, run, tensors_in, values, without
 from .findings import check, listed, only_if, require, tried
-from .losses import gradients, largest_difference, ways
+from .losses import gradients, require_same_gradients, ways
 from .references import loss_of
 from .subject import BASE, LOSS, Subject
 
@@ -30,7 +30,11 @@ DISTRIBUTED = "https://github.com/pytorch/pytorch/issues/43259"
 def stateless(subject: Subject) -> None:
     """A call changes nothing for the next one."""
     new: Any = redraw(copy.deepcopy(subject.model))  # that no check has called
-    model, calls = copy.deepcopy(new), _calls(subject, copy.deepcopy(new))
+    model, first = copy.deepcopy(new), subject.padded_batch()
+    calls = [first, rows(first, [1, 0])]
+    if subject.is_seq2seq and subject.reads("encoder_outputs"):
+        calls += [subject.encoded(call, copy.deepcopy(new)) for call in calls]
+    calls.append(subject.batch([subject.ids(subject.shorter, seed=3)]))
     config, drawn = model.config.to_dict(), torch.get_rng_state()
     run(model, calls[-1])
     buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
@@ -51,15 +55,6 @@ def stateless(subject: Subject) -> None:
     subject.same("After a call in training, of which its state_dict has not all", found, wanted, tolerance=1e-6)
 
 
-def _calls(subject: Subject, model: Any) -> list[Any]:
-    """Return two batches of one shape, by what an encoder returns, too, and a shorter one."""
-    first = subject.padded_batch()
-    calls: list[Any] = [first, rows(first, [1, 0])]
-    if subject.is_seq2seq and subject.reads("encoder_outputs"):
-        calls += [subject.encoded(call, model) for call in calls]
-    return [*calls, subject.batch([subject.ids(subject.shorter, seed=3)])]
-
-
 @check("Clone what the caller gave before it is changed (`labels = labels.clone()`).")
 def leaves_inputs(subject: Subject) -> None:
     """`forward` leaves its inputs as they are."""
@@ -71,38 +66,37 @@ def leaves_inputs(subject: Subject) -> None:
         require(not changed, f"{way}`forward` changes the caller's {listed(changed)}.")
 
 
+# The expected value of each random number, by torch's function and its arguments.
+EXPECTED: dict[str, Callable[..., Any]] = {
+    "bernoulli": lambda tensor, probability=None: tensor if probability is None else probability,
+    "bernoulli_": lambda drawn, probability=0.5: probability,
+    "uniform_": lambda drawn, low=0.0, high=1.0: (low + high) / 2,
+    "normal_": lambda drawn, mean=0.0, deviation=1.0: mean,
+    "normal": lambda mean, *others: mean,
+    "rand": lambda *sizes: 0.5,
+    "randn": lambda *sizes: 0.0,
+}
+
+
 class ExpectedDraws(TorchDispatchMode):
     """Meanwhile each random number is its expected value, with which dropout under any name changes nothing."""
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        drawn, name = function(*args, **(kwargs or {})), function.overloadpacket.__name__.removesuffix("_like")
-        if name in ("bernoulli", "bernoulli_"):  # of tensors of probabilities, or of one for all
-            probability = args[1] if len(args) > 1 else args[0] if name == "bernoulli" else 0.5
-            return drawn.copy_(probability if isinstance(probability, Tensor) else torch.full_like(drawn, probability))
-        if name in ("uniform_", "rand"):
-            return drawn.fill_(sum(args[1:3]) / 2 if name == "uniform_" and len(args) > 2 else 0.5)
-        if name in ("normal_", "randn"):
-            return drawn.fill_(args[1] if name == "normal_" and len(args) > 1 else 0.0)
-        return drawn
-
-
-def without_dropout(model: PreTrainedModel) -> PreTrainedModel:
-    """Turn on training mode, with rates of dropout that are 0 where their names tell. `ExpectedDraws` are for others.
-
-    Stochastic depth, floor(1 - rate + a random number) / (1 - rate), has no expected value at that of the number.
-    """
-    for part in (*model.train().modules(), model.config):
-        for name, value in vars(part).items():
-            is_rate = "drop" in name or "jitter" in name or (name == "p" and isinstance(part, nn.Dropout))
-            if is_rate and isinstance(value, float):
-                setattr(part, name, 0.0)
-    return model
+        drawn = function(*args, **(kwargs or {}))
+        expected = EXPECTED.get(function.overloadpacket.__name__.removesuffix("_like"))
+        return drawn.copy_(torch.as_tensor(expected(*args))) if expected else drawn
 
 
 @check("Let `self.training` decide about dropout alone.")
 def training_mode(subject: Subject) -> None:
     """Without dropout, training computes what evaluation does."""
-    when, model = "In training mode without dropout", without_dropout(copy.deepcopy(subject.redrawn))
+    when, model = "In training mode without dropout", copy.deepcopy(subject.redrawn).train()
+    for part in (*model.modules(), model.config):
+        for name, value in vars(part).items():
+            # For what has no expected value at that of its random number, as stochastic depth, which rounds it down.
+            is_rate = "drop" in name or "jitter" in name or (name == "p" and isinstance(part, nn.Dropout))
+            if is_rate and isinstance(value, float):
+                setattr(part, name, 0.0)
     for batch in subject.batches:
         with ExpectedDraws():
             found = values(run(model, batch))
@@ -135,15 +129,7 @@ def _check_training(subject: Subject, model: Any, plain: Any, when: str, drawing
             wanted = gradients(plain, loss_of(plain, batch))
             torch.manual_seed(0)
             found = gradients(model, loss_of(model, batch, **given))
-        _require_same_gradients(found, wanted, state)
-
-
-def _require_same_gradients(found: dict[str, Tensor], wanted: dict[str, Tensor], when: str) -> None:
-    """Raises `FallsShort` where a parameter has no gradient, or another one, by the largest of all."""
-    lost = wanted.keys() - found.keys()
-    require(not lost, f"{when}, {len(lost)} parameters get no gradient: {listed(lost)}.")
-    apart = largest_difference(found, wanted)
-    require(apart < 1e-3, f"{when}, gradients are {apart:.2g} away from those without.")
+        require_same_gradients(found, wanted, f"{state}, gradients are {{}} away from those without.")
 
 
 @check(GRADIENTS, link=DISTRIBUTED)
@@ -165,20 +151,24 @@ def every_gradient(subject: Subject) -> None:
         is_reached = given["inputs_embeds"].grad is not None
         require(is_reached, "No gradient reaches inputs_embeds, of which tools that explain answers need one.")
     if subject.head != BASE:
-        _check_slopes(model, subject.labelled())
-        _check_frozen(model, subject.labelled())
+        wanted = _check_slopes(model, subject.labelled())
+        model.get_input_embeddings().requires_grad_(False)
+        learning = {name for name, each in model.named_parameters() if each.requires_grad}
+        others = {name: gradient for name, gradient in wanted.items() if name in learning}
+        found = gradients(model, loss_of(model, subject.labelled()))
+        what = "With frozen embeddings, gradients are {} away from those without."
+        require_same_gradients(found, others, what)
 
 
 def _sum(outputs: Any) -> Tensor:
     """Return the loss, or else the sum of what is returned."""
-    loss = outputs.get("loss")
-    return (
-        torch.stack([each.sum() for each in outputs.values() if torch.is_tensor(each)]).sum() if loss is None else loss
-    )
+    if (loss := outputs.get("loss")) is not None:
+        return loss
+    return torch.stack([each.sum() for each in outputs.values() if torch.is_tensor(each)]).sum()
 
 
-def _check_slopes(model: Any, batch: Batch) -> None:
-    """Compare gradients with finite differences along random directions."""
+def _check_slopes(model: Any, batch: Batch) -> dict[str, Tensor]:
+    """Compare gradients with finite differences along random directions. Return the gradients."""
     found, named = gradients(model, loss_of(model, batch)), dict(model.named_parameters())
     errors, sizes = [], []
     for seed in range(3):
@@ -186,25 +176,17 @@ def _check_slopes(model: Any, batch: Batch) -> None:
         ways = {name: torch.randn(each.shape, generator=generator) * each.norm() for name, each in found.items()}
         length = torch.stack([way.norm() for way in ways.values()]).norm().clamp(min=1e-12)
         slope = sum(float((found[name] * way).sum() / length) for name, way in ways.items())
-        ends = [
-            {name: named[name].detach() + way * (step / length) for name, way in ways.items()} for step in (STEP, -STEP)
-        ]
-        with torch.no_grad():
-            after, before = (
-                float(functional_call(model, end, kwargs={**batch, "return_dict": True})["loss"]) for end in ends
-            )
-        errors.append(abs(slope - (after - before) / (2 * STEP)))
-        sizes.append(abs(after - before) / (2 * STEP))
+        ends = []
+        for step in (STEP, -STEP):
+            moved = {name: named[name].detach() + way * (step / length) for name, way in ways.items()}
+            with torch.no_grad():
+                ends.append(float(functional_call(model, moved, kwargs={**batch, "return_dict": True})["loss"]))
+        difference = (ends[0] - ends[1]) / (2 * STEP)
+        errors.append(abs(slope - difference))
+        sizes.append(abs(difference))
     apart = max(errors) / max(*sizes, 1e-9)
     require(apart < 0.1, f"The gradient is {apart:.2g} of its size away from the slope of the loss.")
-
-
-def _check_frozen(model: Any, batch: Batch) -> None:
-    wanted = gradients(model, loss_of(model, batch))
-    model.get_input_embeddings().requires_grad_(False)
-    learning = {name for name, each in model.named_parameters() if each.requires_grad}
-    others = {name: gradient for name, gradient in wanted.items() if name in learning}
-    _require_same_gradients(gradients(model, loss_of(model, batch)), others, "With frozen embeddings")
+    return found
 
 
 @check(
@@ -213,11 +195,8 @@ def _check_frozen(model: Any, batch: Batch) -> None:
 )
 def half_precision(subject: Subject) -> None:
     """It computes in bfloat16 and float16, and trains under autocast, as with bf16=True of Trainer."""
-    batches = {
-        "": subject.padded_batch(),
-        " without padding": subject.batch(),
-        " to a long text": subject.longest_batch(),
-    }
+    batches = {"": subject.padded_batch(), " without padding": subject.batch()}
+    batches[" to a long text"] = subject.longest_batch()
     if subject.pads_left:
         batches[" to a text padded on the left"] = subject.padded_batch("left")
     for dtype in (torch.bfloat16, torch.float16):
@@ -234,16 +213,12 @@ def half_precision(subject: Subject) -> None:
             what = f"Answers{when} in {name} are {{}} of the largest one away from those in float32."
             require_close(found[real], subject.answers(batch)[real], what, 0.2)
     if subject.head != BASE:
-        _check_autocast(copy.deepcopy(subject.redrawn), subject.labelled())
-
-
-def _check_autocast(model: Any, batch: Batch) -> None:
-    with tried("Under autocast, `forward`"), torch.autocast("cpu", torch.bfloat16):
-        loss = loss_of(model, batch)
-    found = gradients(model, loss)
-    is_finite = all(each.isfinite().all() for each in (loss, *found.values()))
-    require(is_finite, "Under autocast, its loss or gradients are not finite.")
-    require_close(loss, loss_of(model, batch), "Under autocast, the loss is {} away.", 0.25)
+        model, batch = copy.deepcopy(subject.redrawn), subject.labelled()
+        with tried("Under autocast, `forward`"), torch.autocast("cpu", torch.bfloat16):
+            loss = loss_of(model, batch)
+        is_finite = all(each.isfinite().all() for each in (loss, *gradients(model, loss).values()))
+        require(is_finite, "Under autocast, its loss or gradients are not finite.")
+        require_close(loss, loss_of(model, batch), "Under autocast, the loss is {} away.", 0.25)
 
 
 @check("Register it as a buffer, or make it on the device of what it meets.")
@@ -264,9 +239,7 @@ def device(subject: Subject) -> None:
 class DevicesMet(TorchDispatchMode):
     """Meanwhile the first function that gets tensors of the CPU and of the meta device is found."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.found = ""
+    found = ""
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = function.overloadpacket.__name__

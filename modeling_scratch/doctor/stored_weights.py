@@ -46,22 +46,21 @@ def config_fields(subject: Subject) -> None:
         shared = [name for name, each in new.items() if isinstance(each, list | dict) and each is other.get(name)]
         require(not shared, f"All new configs share one {listed(shared)}: a change of one changes the others.")
     with saved(config) as folder:
-        after = _fields(type(config).from_pretrained(folder))
-    _check_fields(before, after, "After loading, fields of config.json differ")
+        loaded = type(config).from_pretrained(folder)
     model: Any = subject.model
     with contextlib.suppress(Exception), torch.device("meta"):  # if it cannot be made, `round_trip` tells
         model = type(subject.model)(config)
-    _check_fields(before, _fields(config), "Making the model changes its config, at each loading anew")
+    states = {"After loading, fields of config.json differ": loaded}
+    states["Making the model changes its config, at each loading anew"] = config
+    for when, other in states.items():
+        after = _fields(other)
+        names = [name for name in sorted(before) if before[name] != after.get(name)]
+        changes = [f"{name} was {before[name]!r:.40} and is {after.get(name)!r:.40}" for name in names[:3]]
+        require(not names, f"{when}: {'; '.join(changes)}.")
     made, held = ({(name, each.shape) for name, each in named_tensors(one).items()} for one in (model, subject.model))
     others = {name for name, _ in made ^ held}
     what = "Made anew of its config, it has other weights: making it has changed the config, or does not read it"
     require(not others, f"{what} ({listed(others)}).")
-
-
-def _check_fields(before: dict[str, Any], after: dict[str, Any], when: str) -> None:
-    names = [name for name in sorted(before) if before[name] != after.get(name)]
-    changes = [f"{name} was {before[name]!r:.40} and is {after.get(name)!r:.40}" for name in names[:3]]
-    require(not names, f"{when}: {'; '.join(changes)}.")
 
 
 def _fields(config: Any) -> dict[str, Any]:
@@ -79,8 +78,8 @@ def registered(subject: Subject) -> None:
     The optimizer, the file and the device know only those that the module lists.
     """
     models: dict[str, nn.Module] = {"": subject.model}
-    with contextlib.suppress(Exception), saved(subject.model) as folder:  # `round_trip` tells
-        models[" of a loaded model"], _ = load(subject, folder)
+    with contextlib.suppress(Exception):  # `round_trip` tells
+        models[" of a loaded model"], _ = load(subject, subject.model)
     for when, model in models.items():
         known = {id(each) for each in (*model.parameters(), *model.buffers())}
         found = [
@@ -125,13 +124,16 @@ def saved(part: Any) -> Iterator[Path]:
         yield Path(folder)
 
 
-def load(subject: Subject, folder: Path, **options: Any) -> tuple[PreTrainedModel, dict[str, set[str]]]:
-    """Load by the model's own class. Return what loading reports: missing and unexpected keys."""
+def load(subject: Subject, source: Any, **options: Any) -> tuple[PreTrainedModel, dict[str, set[str]]]:
+    """Load a folder, or what a model saves, by the subject's class. Return the missing and the unexpected keys, too."""
+    if isinstance(source, PreTrainedModel):
+        with saved(source) as folder:
+            return load(subject, folder, **options)
     torch.manual_seed(1)
     mode = torch.get_deterministic_debug_mode()
     torch.set_deterministic_debug_mode("warn")  # what nobody initialises is NaN, and not what was in the memory
     try:
-        made: Any = type(subject.model).from_pretrained(folder, output_loading_info=True, **options)
+        made: Any = type(subject.model).from_pretrained(source, output_loading_info=True, **options)
     finally:
         torch.set_deterministic_debug_mode(mode)
     model, info = made
@@ -155,8 +157,7 @@ def ties(subject: Subject) -> None:
     only_if(declared or pairs, "No weights are tied.")
     is_table = declared is None or isinstance(declared, dict)
     require(is_table, "_tied_weights_keys is a list; transformers 5 takes {tied: source}.")
-    with saved(model) as folder:
-        again = _shared_names(load(subject, folder)[0])
+    again = _shared_names(load(subject, model)[0])
     lost = [" and ".join(sorted(group)) for group in pairs if not any(group <= other for other in again)]
     require(not lost, f"Tied weights are two after loading: {listed(lost)}.")
 
@@ -174,8 +175,8 @@ def round_trip(subject: Subject) -> None:
     """A saved model loads as it was, bit for bit; a folder's file has every weight, and no other."""
     model, batch = subject.redrawn, subject.batch()
     before = {name: tensor.clone() for name, tensor in named_tensors(model).items()}
-    with saved(model) as folder:  # no file says with which attention to compute
-        loaded, report = load(subject, folder, attn_implementation=model.config._attn_implementation)
+    # No file says with which attention to compute.
+    loaded, report = load(subject, model, attn_implementation=model.config._attn_implementation)
     for each in [report] + ([load(subject, subject.folder)[1]] if subject.folder else []):
         for what, names in each.items():
             require(not names, f"The file loads with {len(names)} {what}: {listed(names)}.")
@@ -192,8 +193,7 @@ def base_weights(subject: Subject) -> None:
     parts = [(name, part) for name, part in subject.redrawn.named_children() if isinstance(part, PreTrainedModel)]
     only_if(len(parts) == 1, "The model has no part that is a base model.")
     ((name, base),) = parts
-    with saved(base) as folder:
-        _, report = load(subject, folder)
+    _, report = load(subject, base)
     lost = [key for key in report["missing keys"] if key.startswith(f"{name}.")]
     what = f"From the file of {type(base).__name__}, {len(lost)} of its weights are not read"
     prefix = subject.model.base_model_prefix
@@ -209,8 +209,7 @@ def fresh_process(subject: Subject) -> None:
     root = str(file.parents[module.count(".") + (file.name == "__init__.py")])  # in which Python finds the module
     with saved(subject.redrawn) as folder:
         if subject.trusts_code and subject.auto_map:
-            makers = [auto for auto, path in subject.auto_map.items() if str(path).rpartition(".")[2] == name]
-            module, name, root = "transformers", makers[0] if makers else "AutoModel", ""
+            module, name, root = "transformers", (*subject.makers, "AutoModel")[0], ""
         only_if("<locals>" not in name and module != "__main__", "No other process can import the class.")
         path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
         source = Path(program.__file__).read_text(encoding="utf-8")
@@ -227,8 +226,10 @@ def fresh_process(subject: Subject) -> None:
 def missing_keys(subject: Subject) -> None:
     """A key that is missing is reported, and changes no other.
 
-    Drop each key of the file in turn, one of those that differ only in numbers.
+    Drop each key of the file in turn, one of those that differ only in numbers. Some are converted: the file's names
+    can differ from those of the model.
     """
+    wanted = named_tensors(subject.redrawn)
     with saved(subject.redrawn) as folder:
         path = folder / "model.safetensors"
         only_if(path.is_file(), "The weights are in several files.")
@@ -237,22 +238,17 @@ def missing_keys(subject: Subject) -> None:
         for name in list(kinds.values())[:MOST_KEYS]:
             save_file({key: tensor for key, tensor in stored.items() if key != name}, path, {"format": "pt"})
             try:
-                loaded = load(subject, folder)
+                loaded, report = load(subject, folder)
             except Exception:  # an error reports it, too
                 continue
-            _check_without(name, *loaded, subject.redrawn)
-
-
-def _check_without(name: str, loaded: nn.Module, report: dict[str, set[str]], saved: nn.Module) -> None:
-    """name: of the file, which can differ from that of the model, as some names are converted."""
-    found, wanted, missing = named_tensors(loaded), named_tensors(saved), report["missing keys"]
-    lost = wanted.keys() & differing(found, wanted)
-    require(missing or not lost, f"Without {name} in the file, loading does not say that it is missing.")
-    is_finite = all(found[key].isfinite().all() for key in missing & found.keys())
-    require(is_finite, f"Without {name} in the file, it is not initialised.")
-    shared = {wanted[key].data_ptr() for key in missing & wanted.keys()}
-    others = [key for key in lost - missing if wanted[key].data_ptr() not in shared]
-    require(not others, f"Without {name} in the file, others are not as they were saved: {listed(others)}.")
+            found, missing, without = named_tensors(loaded), report["missing keys"], f"Without {name} in the file"
+            lost = wanted.keys() & differing(found, wanted)
+            require(missing or not lost, f"{without}, loading does not say that it is missing.")
+            is_finite = all(found[key].isfinite().all() for key in missing & found.keys())
+            require(is_finite, f"{without}, it is not initialised.")
+            shared = {wanted[key].data_ptr() for key in missing & wanted.keys()}
+            others = [key for key in lost - missing if wanted[key].data_ptr() not in shared]
+            require(not others, f"{without}, others are not as they were saved: {listed(others)}.")
 
 
 @check(REGISTERED, link="15224")
@@ -289,16 +285,15 @@ def resized_embeddings(subject: Subject) -> None:
     require_close(answers[..., : wanted.shape[-1]], wanted, what)
     batch["input_ids"][0, 1] = size - 1
     run(model, subject.labelled(batch))
-    with tried(f"{after}, loading what was saved"), saved(model) as folder:
-        load(subject, folder)
+    with tried(f"{after}, loading what was saved"):
+        load(subject, model)
 
 
 @check("Read config.num_labels where the head is made, and initialise it in `_init_weights`.", CLASSIFIES)
 def resized_head(subject: Subject) -> None:
     """The head can be replaced by one of another size."""
     labels, before = subject.config.num_labels + 2, named_tensors(subject.redrawn)
-    with saved(subject.redrawn) as folder:
-        loaded, _ = load(subject, folder, num_labels=labels, ignore_mismatched_sizes=True)
+    loaded, _ = load(subject, subject.redrawn, num_labels=labels, ignore_mismatched_sizes=True)
     answer = values(run(loaded, subject.batch()))
     require(answer.shape[-1] == labels, f"With num_labels={labels} there are {answer.shape[-1]} logits.")
     for name, tensor in named_tensors(loaded).items():

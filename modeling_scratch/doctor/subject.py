@@ -20,7 +20,7 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedModel
 
 from ..tasks import ANSWER, CLASSIFY, FILL, TAG, TRANSLATE, WRITE, action_of_class
-from .comparing import TOLERANCE, Batch, redraw, require_close, rows, run, values, without
+from .comparing import TOLERANCE, Batch, redraw, require_close, run, values, without
 from .findings import Need, only_if, tried
 
 OTHER_HEADS = "ForMultipleChoice", "ForNextSentencePrediction", "ForPreTraining"  # with other inputs or outputs
@@ -68,6 +68,11 @@ class Subject:
         return getattr(self.config, "auto_map", None) or {}
 
     @property
+    def makers(self) -> list[str]:
+        """The Auto classes that make this class by code of its own."""
+        return [auto for auto, path in self.auto_map.items() if str(path).rpartition(".")[2] == self.name]
+
+    @property
     def trusts_code(self) -> bool:
         """Whether code that config.json names may run: of a model in memory, only what is not downloaded for it."""
         return self.is_trusted or (self.folder is None and "--" not in str(self.auto_map))
@@ -75,8 +80,7 @@ class Subject:
     @cached_property
     def head(self) -> str:
         """What the model does, by the Auto class that makes it, or by its name, its arguments and its logits."""
-        makers = [auto for auto, path in self.auto_map.items() if str(path).rpartition(".")[2] == self.name]
-        known = filter(None, map(action_of_class, (*makers, self.name)))
+        known = filter(None, map(action_of_class, (*self.makers, self.name)))
         if action := next(known, None):
             return FILL if action == WRITE and self.permutes else action
         if not self.reads("labels"):
@@ -180,12 +184,6 @@ class Subject:
         ids = batch[name].clone()
         ids[:, columns] = torch.where(ids[:, columns] == one, other, one)
         return {**batch, name: ids}
-
-    def alone(self, batch: Batch, row: int) -> Batch:
-        """One row of a batch, without its padding."""
-        kept = batch["attention_mask"][row].bool() if "attention_mask" in batch else slice(None)
-        one = rows(batch, slice(row, row + 1))
-        return one | {name: one[name][:, kept] for name in ("input_ids", "attention_mask") if name in one}
 
     def labels(self, batch: Batch) -> Batch:
         """Labels that go with a batch, some of tokens ignored (-100); none for a model without a loss."""
@@ -312,8 +310,7 @@ TOKENIZER: Need = (lambda subject: subject.tokenizer is not None, "No tokenizer 
 GENERATES: Need = (lambda subject: subject.is_causal and subject.model.can_generate(), "The model does not generate.")
 LOSS: Need = (lambda subject: subject.head != BASE, "The model has no loss.")
 CLASSIFIES: Need = (lambda subject: subject.head in (CLASSIFY, TAG), "The model has no labels.")
-CLASSIFIES_TEXTS: Need = (lambda subject: subject.head == CLASSIFY, "The model does not classify texts.")
 TAGS: Need = (lambda subject: subject.head == TAG, "The model tags no words.")
 OF_TOKENS: Need = (lambda subject: subject.head != CLASSIFY, "The classifier has one answer for a text.")
+PADS_LEFT: Need = (lambda subject: subject.pads_left, "Neither the model nor its tokenizer pads on the left.")
 CAUSAL: Need = (lambda subject: subject.is_causal, "The model reads in both directions.")
-DECODER: Need = (lambda subject: subject.is_decoder, "The model is not a decoder alone.")

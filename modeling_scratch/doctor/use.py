@@ -31,52 +31,42 @@ def _takes_cache(subject: Subject) -> bool:
 
 
 OWN: Need = (lambda subject: not any(map(subject.reads, OTHER_CACHES)), "The model has a cache of another kind.")
-CACHED: Need = (_takes_cache, "`forward` has no argument past_key_values.")
 
 
 @check(CACHES, CAUSAL, OF_TOKENS, OWN, link="43679")
 def cache(subject: Subject) -> None:
-    """With a cache, tokens have the same answers as without; use_cache=False keeps none.
+    """With a cache, which is all that is kept, tokens have the same answers as without; use_cache=False keeps none.
 
-    Read one by one, several in a step, and in a padded batch.
+    Read one by one, several in a step, in a padded batch, with rows that change places, and in turns with other texts.
     """
-    is_slow = subject.model.can_generate() and not _takes_cache(subject)
-    require(not is_slow, f"{CACHED[1]} Generation computes every token again.")
-    only_if(_takes_cache(subject), CACHED[1])
-    plain, whole, start = subject.batch(), subject.longest_batch(), max(1, subject.shorter - 1)
+    is_slow, what = not _takes_cache(subject), "`forward` has no argument past_key_values"
+    require(not is_slow or not subject.model.can_generate(), f"{what}: generation computes every token again.")
+    only_if(not is_slow, f"{what}.")
+    is_asked = subject.reads("use_cache") or takes_any(subject.signature)
+    require(is_asked, "`forward` has no argument use_cache, by which `generate` asks for past_key_values.")
+    plain, whole, name = subject.batch(), subject.longest_batch(), subject.read_name
     if subject.reads("use_cache"):
         kept = run(subject.redrawn, plain, use_cache=False).get("past_key_values")
         require(kept is None, "use_cache=False returns past_key_values, whose memory training does not need.")
-    length, one_by_one = whole[subject.read_name].shape[1], [*range(start, plain[subject.read_name].shape[1] + 1)]
-    cases: dict[str, tuple[Batch, list[int]]] = {
-        "one at a time with a cache": (plain, one_by_one),
-        f"in one step after {length // 2} cached tokens": (whole, [length // 2, length]),
-    }
+    length, each_token = whole[name].shape[1], [*range(max(1, subject.shorter - 1), plain[name].shape[1] + 1)]
+
+    def same(when: str, batch: Batch, ends: list[int] = each_token, is_turned: bool = False) -> None:
+        found = torch.cat([*_in_steps(subject, batch, ends, is_turned)], dim=1)
+        subject.same(f"Read {when}", found, batch)
+
+    same("one at a time with a cache", plain)
+    same(f"in one step after {length // 2} cached tokens", whole, [length // 2, length])
     if subject.reads("attention_mask"):
         padded = subject.padded_batch("right" if subject.is_seq2seq else "left")
-        cases["one at a time with a cache in a padded batch"] = (padded, one_by_one)
+        same("one at a time with a cache in a padded batch", padded)
     if subject.reads(f"{subject.prefix}inputs_embeds"):
-        cases["one at a time with a cache, as inputs_embeds"] = (subject.embedded(plain, subject.prefix), one_by_one)
-    for when, (batch, ends) in cases.items():
-        subject.same(f"Read {when}", torch.cat([*_in_steps(subject, batch, ends)], dim=1), batch)
-
-
-@check(CACHES, CAUSAL, OF_TOKENS, OWN, CACHED, link="43679")
-def cache_is_all(subject: Subject) -> None:
-    """What was read is in the cache alone, row by row."""
-    start = max(1, subject.shorter - 1)
-    ends = [start, start + 1]
-    first, second = (
-        without(subject.batch([subject.ids(seed=seed) for seed in seeds]), "attention_mask")
-        for seeds in ((0, 1), (2, 3))
-    )
-    alone = torch.cat([*_in_steps(subject, first, ends)], dim=1)
-    turned = torch.cat([*_in_steps(subject, first, ends, is_turned=True)], dim=1)
-    subject.same("After `reorder_cache`, as of beam search", turned, alone)
-    whole = [second[subject.read_name].shape[1]]
-    in_turns = zip_longest(_in_steps(subject, first, ends), _in_steps(subject, second, whole))
+        same("one at a time with a cache, as inputs_embeds", subject.embedded(plain, subject.prefix))
+    bare = without(plain, "attention_mask")
+    same("one at a time with a cache, after `reorder_cache`, as of beam search", bare, is_turned=True)
+    others = {key: value.flip(1) for key, value in bare.items()}
+    in_turns = zip_longest(_in_steps(subject, bare, each_token), _in_steps(subject, others, each_token[-1:]))
     found = torch.cat([one for one, _ in in_turns], dim=1)
-    subject.same("With two texts that are read in turns, each with its cache", found, alone, tolerance=1e-6)
+    subject.same("With two texts that are read in turns, each with its cache", found, bare)
 
 
 def _in_steps(subject: Subject, batch: Batch, ends: list[int], is_turned: bool = False) -> Iterator[Tensor]:
@@ -100,48 +90,47 @@ def _in_steps(subject: Subject, batch: Batch, ends: list[int], is_turned: bool =
         start = end
 
 
-@check("Use the caches of `cache_utils`, and the library's prepare_inputs_for_generation.", GENERATES, link="43280")
+@check(
+    "Use the caches of `cache_utils`, and the library's prepare_inputs_for_generation, or return every mask from your "
+    f"own. {POSITIONS} Compute logits of hidden_states[:, -logits_to_keep:].",
+    GENERATES,
+    link="43280",
+)
 def generation(subject: Subject) -> None:
-    """Greedy and beam search write the same with and without a cache, and beside a longer prompt.
+    """Greedy search has the scores of `forward`; with it and beam search, caches and longer prompts change nothing.
 
     With a static cache, too, where the model says that it compiles, from embeddings, and from a cache that is given.
     """
+    _check_scores(subject)
     model: Any = subject.model
     ways: dict[str, dict[str, Any]] = {"With a cache": {}, "With a cache and beam search": {"num_beams": 3}}
     if model._can_compile_fullgraph:
         ways["With a static cache"] = {"cache_implementation": "static"}
-    prompt, prepares = _prompts(subject, None), inspect.signature(model.prepare_inputs_for_generation).parameters
+    prompt, prepares = _prompts(subject), inspect.signature(model.prepare_inputs_for_generation).parameters
     if subject.reads("inputs_embeds") and "inputs_embeds" in prepares:
         ways["From inputs_embeds"] = subject.embedded(prompt) | {"input_ids": None}
     if subject.is_decoder and _takes_cache(subject) and OWN[0](subject):
         begun = run(subject.redrawn, {"input_ids": prompt["input_ids"][:, : subject.length // 2]}, use_cache=True)
         ways["After tokens that are cached already"] = {"past_key_values": begun.get("past_key_values")}
     for way, options in ways.items():
-        wanted = _generate(subject, use_cache=False, num_beams=options.get("num_beams", 1))
+        wanted = _written(subject, prompt, use_cache=False, num_beams=options.get("num_beams", 1))
         with tried(f"{way}, `generate`"):
-            found = _generate(subject, **{"use_cache": True, **options})
-        is_same = torch.equal(found[:, -NEW_TOKENS:], wanted[:, -NEW_TOKENS:])
-        require(is_same, f"{way}, `generate` writes other tokens than without a cache.")
+            found = _written(subject, prompt, **{"use_cache": True, **options})
+        require(torch.equal(found, wanted), f"{way}, `generate` writes other tokens than without a cache.")
     short, long = subject.ids(subject.shorter, seed=1), subject.ids()
     for beams in (1, 2):
-        together, alone = (_generate(subject, texts, num_beams=beams) for texts in ([short, long], [short]))
-        is_same = torch.equal(together[0, -NEW_TOKENS:], alone[0, -NEW_TOKENS:])
-        require(is_same, "Beside a longer prompt, a prompt is continued otherwise than alone.")
+        together = _written(subject, _prompts(subject, short, long), num_beams=beams)
+        alone = _written(subject, _prompts(subject, short), num_beams=beams)
+        require(together[:1].equal(alone), "Beside a longer prompt, a prompt is continued otherwise than alone.")
 
 
-@check(
-    f"Return every mask from `prepare_inputs_for_generation`, or use the library's. {POSITIONS}",
-    GENERATES,
-    link="29419",
-)
-def generation_is_forward(subject: Subject) -> None:
-    """Greedy search has the scores of `forward`.
-
-    `forward` reads what is written so far, without a cache, and after padding.
-    """
-    texts = [subject.ids(subject.shorter, seed=1), subject.ids()]
-    batch = _prompts(subject, texts)
-    written: Any = _generate(subject, texts, use_cache=False, output_logits=True, return_dict_in_generate=True)
+def _check_scores(subject: Subject) -> None:
+    """Greedy search has the scores of `forward`, which reads what is written so far, without a cache, after padding."""
+    if subject.reads("logits_to_keep"):
+        last = {**subject.batch(), "logits_to_keep": 2}
+        subject.same("With logits_to_keep=2, of the last two tokens", last, subject.answers(subject.batch())[:, -2:])
+    batch = _prompts(subject, subject.ids(subject.shorter, seed=1), subject.ids())
+    written = _generate(subject, batch, use_cache=False)
     mask, start = batch.get("attention_mask"), written.sequences.shape[1] - NEW_TOKENS
     for step, scores in enumerate(written.logits):
         given = {**batch, subject.read_name: written.sequences[:, : start + step]}
@@ -152,17 +141,21 @@ def generation_is_forward(subject: Subject) -> None:
         subject.same(f"For token {step + 1} of `generate`", scores, subject.answers(given)[:, -1])
 
 
-def _prompts(subject: Subject, texts: list[Tensor] | None) -> Batch:
-    """Return a batch of texts to continue."""
+def _prompts(subject: Subject, *texts: Tensor) -> Batch:
+    """Return a batch of texts to continue; by default, of one."""
     batch = subject.batch(texts or [subject.ids()], side="right" if subject.is_seq2seq else "left")
     return without(batch, "decoder_input_ids")
 
 
-def _generate(subject: Subject, texts: list[Tensor] | None = None, **options: Any) -> Tensor:
-    batch = {**_prompts(subject, texts), **options}
+def _written(subject: Subject, prompts: Batch, **options: Any) -> Tensor:
+    return _generate(subject, prompts, **options).sequences[:, -NEW_TOKENS:]
+
+
+def _generate(subject: Subject, prompts: Batch, **options: Any) -> Any:
     lengths = {"max_new_tokens": NEW_TOKENS, "min_new_tokens": NEW_TOKENS, "pad_token_id": subject.pad_token_id}
+    recorded = {"output_logits": True, "return_dict_in_generate": True}
     model: Any = subject.redrawn
-    return model.generate(**batch, do_sample=False, **lengths)
+    return model.generate(**{**prompts, **options}, do_sample=False, **lengths, **recorded)
 
 
 @check("Register the class with its Auto class.", TOKENIZER, link="https://github.com/IBM/fastfit/issues/15")

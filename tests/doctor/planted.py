@@ -15,19 +15,15 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 from transformers import (
-    BertConfig,
-    BertForMaskedLM,
     BertForQuestionAnswering,
     BertForSequenceClassification,
     LlamaConfig,
     LlamaForCausalLM,
     LlamaForSequenceClassification,
-    ModernBertConfig,
     ModernBertForMaskedLM,
     ModernBertForTokenClassification,
     PreTrainedModel,
     StaticCache,
-    T5Config,
     T5ForConditionalGeneration,
 )
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
@@ -38,20 +34,17 @@ SIZES: dict[str, Any] = {
 }  # fmt: skip
 
 
-def t5_config(**changes: Any) -> T5Config:
-    sizes = {**SIZES, "d_kv": 4, "d_ff": 24, "num_decoder_layers": 2, "decoder_start_token_id": 1}
-    config = T5Config(**sizes, relative_attention_num_buckets=8, relative_attention_max_distance=8, **changes)
-    config.keys_to_ignore_at_inference = ["past_key_values", "encoder_last_hidden_state"]
-    return config
-
-
-# Configs by their class.
-LABELLED, ENDS = {**SIZES, "num_labels": 3}, {"cls_token_id": 1, "sep_token_id": 2}
-CONFIGS: dict[Any, Callable[..., Any]] = {
-    LlamaConfig: lambda **changes: LlamaConfig(**{**LABELLED, "num_key_value_heads": 2, **changes}),
-    ModernBertConfig: lambda **changes: ModernBertConfig(**{**LABELLED, **ENDS, **changes}),
-    BertConfig: lambda **changes: BertConfig(**{**LABELLED, **changes}),
-    T5Config: t5_config,
+LABELLED, OF_LLAMA = {**SIZES, "num_labels": 3}, {**SIZES, "num_key_value_heads": 2}
+OF_T5 = {**SIZES, "d_kv": 4, "d_ff": 24, "num_decoder_layers": 2, "decoder_start_token_id": 1}
+RELATIVE = {"relative_attention_num_buckets": 8, "relative_attention_max_distance": 8}
+# Arguments of configs by their model type.
+CONFIGS: dict[str, dict[str, Any]] = {
+    "llama": {**OF_LLAMA, "num_labels": 3},
+    "swallowing": OF_LLAMA,
+    "sharing": OF_LLAMA,
+    "modernbert": {**LABELLED, "cls_token_id": 1, "sep_token_id": 2},
+    "bert": LABELLED,
+    "t5": {**OF_T5, **RELATIVE, "keys_to_ignore_at_inference": ["past_key_values", "encoder_last_hidden_state"]},
 }
 
 
@@ -93,6 +86,16 @@ def made(name: str, base: Any, change: Callable[[Any], None], **members: Any) ->
     return subclass(name, base, __init__=start, **members)
 
 
+def parted(name: str, base: Any, part: str, make: Callable[[Any], nn.Module], **members: Any) -> Any:
+    """A class with another part, or one more."""
+
+    def change(self: Any) -> None:
+        self.set_submodule(part, make(self))
+        self.post_init()
+
+    return made(name, base, change, **members)
+
+
 def hooked(name: str, base: Any, change: Callable[[Any, Tensor], Tensor], start: Any = None, **members: Any) -> Any:
     """A class whose embeddings are changed on their way to the first layer. start: what they get at the beginning."""
 
@@ -113,7 +116,6 @@ READER = subclass("Countless", LlamaForSequenceClassification, accepts_loss_kwar
 TAGGER = subclass("Countless", ModernBertForTokenClassification, accepts_loss_kwargs=False)
 T5 = subclass("SoundT5", T5ForConditionalGeneration, accepts_loss_kwargs=False)
 BERT = subclass("SoundBert", BertForSequenceClassification, accepts_loss_kwargs=False)
-FILLER = subclass("SoundBert", BertForMaskedLM, accepts_loss_kwargs=False)
 ASKED = subclass("SoundBert", BertForQuestionAnswering, accepts_loss_kwargs=False)
 
 
@@ -151,6 +153,8 @@ WHEN: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
     "checkpointed": lambda self, kwargs: self.training and self.is_activation_checkpointing,
     "encoded": lambda self, kwargs: kwargs.get("encoder_outputs"),
     "recorded": lambda self, kwargs: kwargs.get("output_attentions"),
+    "checkpointed with a cache": lambda self, kwargs: WHEN["checkpointed"](self, kwargs) and kwargs.get("use_cache"),
+    "labelled": lambda self, kwargs: kwargs.get("labels") is not None,
     "labels alone": lambda self, kwargs: kwargs.get("decoder_input_ids") is None,
 }
 
@@ -189,10 +193,6 @@ def by_ids(self: Any, kwargs: dict[str, Any]) -> None:
         kwargs["attention_mask"] = mask * (ids != self.config.pad_token_id)
 
 
-def needs_mask(self: Any, kwargs: dict[str, Any]) -> None:
-    kwargs["attention_mask"] = kwargs["attention_mask"].long()
-
-
 def top_left(self: Any, kwargs: dict[str, Any]) -> None:
     """Of several tokens after cached ones, each sees as many tokens as if nothing was cached."""
     ids, cached = kwargs.get("input_ids"), past(kwargs)
@@ -203,14 +203,10 @@ def top_left(self: Any, kwargs: dict[str, Any]) -> None:
         kwargs["attention_mask"] = mask.expand(len(ids), 1, -1, -1)
 
 
-def begin_at_0(name: str) -> Change:
+def begin_at_0(self: Any, kwargs: dict[str, Any]) -> None:
     """Positions of a step begin at 0, whatever is cached."""
-
-    def before(self: Any, kwargs: dict[str, Any]) -> None:
-        if past(kwargs) and kwargs.get(name) is not None:
-            kwargs["position_ids"] = torch.arange(kwargs[name].shape[1])[None]
-
-    return before
+    if past(kwargs) and (embeds := kwargs.get("inputs_embeds")) is not None:
+        kwargs["position_ids"] = torch.arange(embeds.shape[1])[None]
 
 
 def counts_on_itself(self: Any, kwargs: dict[str, Any]) -> None:
@@ -222,18 +218,9 @@ def counts_on_itself(self: Any, kwargs: dict[str, Any]) -> None:
         kwargs["position_ids"] = torch.arange(self.read - length, self.read, device=given.device)[None]
 
 
-def infinite_in_half(self: Any, kwargs: dict[str, Any]) -> None:
-    if self.dtype != torch.float32:
-        infinite(self, kwargs)
-
-
 def scaled_embeddings(self: Any, kwargs: dict[str, Any]) -> None:
     if kwargs.get("input_ids") is not None:
         kwargs["inputs_embeds"] = 4.0 * self.get_input_embeddings()(kwargs.pop("input_ids"))
-
-
-def changes_config(self: Any, kwargs: dict[str, Any]) -> None:
-    self.config.use_cache = kwargs.get("input_ids") is None
 
 
 def counts_calls(self: Any, kwargs: dict[str, Any]) -> None:
@@ -245,17 +232,6 @@ def labels_are_read(self: Any, kwargs: dict[str, Any]) -> None:
     given = {"decoder_input_ids", "decoder_inputs_embeds"} & kwargs.keys()
     if kwargs.get("labels") is not None and not given:
         kwargs["decoder_input_ids"] = kwargs["labels"].clamp(min=0)
-
-
-def counts_by_two(self: Any, kwargs: dict[str, Any]) -> None:
-    """Positions are wrong where blocks are checkpointed and a cache is kept."""
-    if WHEN["checkpointed"](self, kwargs) and kwargs.get("use_cache"):
-        kwargs["position_ids"] = 2 * torch.arange(kwargs["input_ids"].shape[1])[None]
-
-
-def labels_before_embeddings(self: Any, kwargs: dict[str, Any]) -> None:
-    if kwargs.get("labels") is not None:
-        kwargs.pop("decoder_inputs_embeds", None)
 
 
 def refuses_static_caches(self: Any, kwargs: dict[str, Any]) -> None:
@@ -378,11 +354,6 @@ def drawn_table(embeddings: Any, config: Any) -> None:
     embeddings.register_buffer("table", torch.rand(config.hidden_size), persistent=False)
 
 
-def short_table(embeddings: Any, config: Any) -> None:
-    """A table of positions has one row less than the config says."""
-    embeddings.table = torch.nn.Embedding(config.max_position_embeddings - 1, 1)
-
-
 def plus_row(module: Any, output: Tensor) -> Tensor:
     return output + module.table.weight[torch.arange(output.shape[1], device=output.device)]
 
@@ -393,8 +364,9 @@ def plus_parity(module: Any, output: Tensor) -> Tensor:
     return output + 2 * (positions % 2)[:, None]
 
 
-def add_table(embeddings: Any, config: Any) -> None:
-    embeddings.table = nn.Embedding(config.max_position_embeddings, config.hidden_size)
+def add_table(embeddings: Any, config: Any, fewer: int = 0) -> None:
+    """A table of positions, of which some have no row."""
+    embeddings.table = nn.Embedding(config.max_position_embeddings - fewer, config.hidden_size)
 
 
 def plus_row_made(module: Any, output: Tensor) -> Tensor:
@@ -426,7 +398,6 @@ def cut_when_frozen(module: Any, output: Tensor) -> Tensor:
 
 
 def tie(self: Any) -> None:
-    """Two layers share a weight, and nothing says so."""
     self.lm_head.weight = self.model.embed_tokens.weight
 
 
@@ -437,17 +408,6 @@ def encode_causally(self: Any) -> None:
         return args, {**kwargs, "attention_mask": triangular(mask, module.dtype, torch.finfo(module.dtype).min)}
 
     self.encoder.register_forward_pre_hook(hook, with_kwargs=True)
-
-
-def with_a_dead_part(self: Any) -> None:
-    self.pooler = nn.Linear(self.config.hidden_size, self.config.hidden_size)
-    self.post_init()
-
-
-def with_three_labels(self: Any) -> None:
-    """The number of labels is written into the code."""
-    self.classifier = nn.Linear(self.config.hidden_size, 3)
-    self.post_init()
 
 
 def detach_half(self: Any) -> None:
@@ -480,22 +440,13 @@ def scaled(self: Any) -> None:
     self.head.register_forward_hook(lambda module, inputs, output: output * module.scale)
 
 
-def one_layer(self: Any) -> None:
-    self.model.layers = nn.ModuleList([self.model.layers[0]] * len(self.model.layers))
-
-
-def alike(self: Any) -> None:
-    self.model.layers = nn.ModuleList([copy.deepcopy(self.model.layers[0]) for _ in self.model.layers])
-
-
 def cooled(model: Any, module: Any, inputs: Any, output: Tensor) -> Tensor:
     """Temperature 2 for one attention backend alone."""
     return output * 2 if model.config._attn_implementation == "sdpa" else output
 
 
 def cool_fused(self: Any) -> None:
-    for layer in self.model.layers:
-        layer.attn.Wqkv.register_forward_hook(partial(cooled, self))
+    self.model.layers[0].attn.Wqkv.register_forward_hook(partial(cooled, self))
 
 
 def cast_parts(self: Any) -> None:
@@ -532,14 +483,13 @@ def last_token(self: Any, ids: Tensor, past_key_values: Any = None, **kwargs: An
     return {**made, "input_ids": ids[:, -1:], "position_ids": None} if is_more else made
 
 
-def sixty_four_rows(self: Any) -> None:
-    self.model.embed_tokens = nn.Embedding(64, self.config.hidden_size)
-    self.post_init()
-
-
 def resized_untied(self: Any, *args: Any, **kwargs: Any) -> Any:
     Llama.resize_token_embeddings(self, *args, **kwargs)
     self.lm_head.weight = nn.Parameter(self.lm_head.weight.detach().clone())
+
+
+def positions(self: Any) -> nn.Module:
+    return self.bert.embeddings.position_embeddings
 
 
 def starts_with_padding(self: Any, labels: Tensor) -> Tensor:
@@ -566,10 +516,6 @@ class Sharing(LlamaConfig):
         self.widths = widths
 
 
-CONFIGS[Sharing] = partial(Sharing, **SIZES, num_key_value_heads=2)
-CONFIGS[Swallowing] = partial(Swallowing, **SIZES, num_key_value_heads=2)
-
-
 def wide(self: Any) -> None:
     self.adapter = nn.Linear(self.config.hidden_size, self.config.width)
     self.model.layers[0].mlp.register_forward_hook(lambda _, inputs, output: output * self.config.width)
@@ -585,11 +531,7 @@ class SharesADefaultForMaskedLM(ModernBertForMaskedLM):
     """All calls share the list that is the default of an argument."""
 
     def forward(self, input_ids=None, attention_mask=None, labels=None, seen=[], **kwargs: Any) -> Any:  # type: ignore  # noqa
-        seen.append(1)
-        given = {"attention_mask": attention_mask, "labels": labels, **kwargs, "return_dict": True}
-        outputs = super().forward(input_ids, **given)
-        outputs.logits = outputs.logits + len(seen)
-        return outputs.to_tuple() if kwargs.get("return_dict") is False else outputs
+        return super().forward(input_ids, attention_mask=attention_mask, labels=labels, **kwargs)
 
 
 class NamedOtherwise(ModernBertForMaskedLM):
@@ -610,12 +552,12 @@ class Toy:
         return self.model_class.__name__
 
     def config(self) -> Any:
-        return CONFIGS[self.model_class.config_class](**self.settings)
+        config_class: Any = self.model_class.config_class
+        return config_class(**{**CONFIGS[config_class.model_type], **self.settings})
 
 
 # Its name is in no table of the library, and so unknown to Trainer.
 UnknownToTrainer = subclass("UnknownToTrainer", Llama)
-DeadPart = made("DeadPart", ModernBert, with_a_dead_part)
 UNSHIFTED = {"prepare_decoder_input_ids_from_labels": lambda self, labels: labels.clamp(min=0)}
 # A file without the classifier's norm loads as if it had one.
 SILENT = {"_keys_to_ignore_on_load_missing": (r"head\.norm",)}
@@ -631,7 +573,7 @@ def replacing(
 
 PLANTED = (
     replacing("IgnoresPadding", Llama, "padding_left", "attention_mask", gone),
-    replacing("EncoderIgnoresPadding", ModernBert, "padding_right", "attention_mask", gone),
+    replacing("EncoderIgnoresPadding", ModernBert, "batch_equals_single", "attention_mask", gone),
     replacing("TrainsUnmasked", ModernBert, "training_mode", "attention_mask", gone, "trained"),
     replacing("CheckpointsUnmasked", ModernBert, "gradient_checkpointing", "attention_mask", gone, "checkpointed"),
     replacing("RecordsUnmasked", ModernBert, "recording_changes_nothing", "attention_mask", gone, "recorded"),
@@ -654,9 +596,7 @@ PLANTED = (
     Toy(changed("KeepsTheText", T5, keeps_the_first), "stateless", says="is kept"),
     replacing("DetachesEmbeds", Llama, "every_gradient", "inputs_embeds", Tensor.detach, says="No gradient reaches"),
     Toy(hooked("MixesTexts", ModernBert, lambda _, output: output - output.mean(0) / 2), "batch_equals_single"),
-    Toy(
-        changed("Probabilities", BERT, after=with_logits(lambda _, each, kwargs: each.softmax(-1))), "logits_are_scores"
-    ),
+    Toy(changed("Probabilities", BERT, after=with_logits(lambda _, each, kwargs: each.softmax(-1))), "loss"),
     Toy(changed("Squeezes", BERT, after=with_logits(lambda _, each, kwargs: each.squeeze())), "shortest_and_longest"),
     Toy(hooked("CountsInHalf", ModernBert, plus_parity), "half_precision", LONG, "to a long text"),
     Toy(subclass("ResizedUntied", Llama, resize_token_embeddings=resized_untied), "resized_embeddings", TIED, "tied"),
@@ -674,13 +614,12 @@ PLANTED = (
     Toy(changed("PredictsItself", COUNTLESS, after=with_loss("unshifted")), "loss"),
     Toy(UnknownToTrainer, "label_smoothing"),
     Toy(hooked("DropsInEvaluation", ModernBert, lambda _, output: F.dropout(output, 0.3, training=True)), "repeats"),
-    Toy(DeadPart, "every_gradient"),
-    Toy(changed("ForgetsTheCache", Llama, begin_at_0("input_ids")), "cache"),
+    Toy(parted("DeadPart", ModernBert, "pooler", lambda self: nn.Linear(16, 16)), "every_gradient"),
     Toy(made("FusedIsAnother", ModernBert, cool_fused), "attention_backends"),
     replacing("HidesItsWeights", ModernBert, "attention_weights", "output_attentions", gone),
     Toy(subclass("FixedVocabulary", Llama, get_output_embeddings=lambda self: None), "resized_embeddings"),
-    Toy(made("FixedHead", ModernBertForTokenClassification, with_three_labels), "resized_head"),
-    Toy(changed("ForgetsTheType", READER, after=with_loss("of one type")), "problem_types"),
+    Toy(parted("FixedHead", TAGGER, "classifier", lambda self: nn.Linear(16, 3)), "resized_head"),
+    Toy(changed("ForgetsTheType", READER, after=with_loss("of one type")), "loss"),
     Toy(changed("GathersMore", ModernBert, always(output_hidden_states=True)), "evaluation_outputs"),
     Toy(NamesNothingForMaskedLM, "named_arguments"),
     Toy(changed("TopLeft", Llama, top_left), "cache"),
@@ -696,62 +635,75 @@ PLANTED = (
     Toy(changed("MasksById", Llama, by_ids), "mask_gap"),
     Toy(changed("ScalesIds", Llama, scaled_embeddings), "embeddings_as_inputs"),
     Toy(changed("NeverATuple", ModernBert, always(return_dict=True)), "tuples"),
-    Toy(changed("KeepsTheFirst", Llama, after=keeps_first), "last_logits"),
+    Toy(changed("KeepsTheFirst", Llama, after=keeps_first), "generation"),
     Toy(changed("AlwaysCaches", Llama, always(use_cache=True)), "cache"),
-    Toy(changed("NeedsAMask", ModernBert, needs_mask), "mask_dtypes"),
+    Toy(changed("NeedsAMask", ModernBert, lambda self, kwargs: kwargs["attention_mask"].long()), "mask_dtypes"),
     Toy(made("ListOfLayers", Llama, list_of_layers), "registered"),
-    Toy(made("OneLayer", ModernBert, one_layer), "own_weights"),
-    Toy(made("AlikeLayers", ModernBert, alike), "own_weights"),
-    Toy(hooked("ShortTable", ModernBert, plus_row, short_table), "shortest_and_longest"),
+    Toy(
+        parted("OneLayer", ModernBert, "model.layers", lambda self: nn.ModuleList([self.model.layers[0]] * 2)),
+        "own_weights",
+    ),
+    Toy(
+        parted("AlikeLayers", ModernBert, "model.layers.1", lambda self: copy.deepcopy(self.model.layers[0])),
+        "own_weights",
+    ),
+    Toy(hooked("ShortTable", ModernBert, plus_row, partial(add_table, fewer=1)), "shortest_and_longest"),
     Toy(hooked("HalfConstant", ModernBert, lambda _, each: each.masked_fill(each != each, -1e9)), "half_precision"),
     Toy(made("CastsParts", ModernBert, cast_parts), "half_precision"),
     Toy(changed("StaleVocabulary", COUNTLESS, after=with_loss("of 64")), "resized_embeddings"),
-    Toy(subclass("GeneratesUnmasked", T5, **prompted_without(T5)), "generation_is_forward"),
-    Toy(subclass("PromptsUnmasked", Llama, **prompted_without(Llama)), "generation"),
-    Toy(changed("ChangesConfig", ModernBert, changes_config), "stateless"),
+    Toy(subclass("GeneratesUnmasked", T5, **prompted_without(T5)), "generation"),
+    Toy(changed("ChangesConfig", ModernBert, lambda self, kwargs: setattr(self.config, "use_cache", 0)), "stateless"),
     Toy(made("Swallows", Llama, wide, config_class=Swallowing), "config_fields", {"extra_width": 12}),
     Toy(subclass("LogitsFirst", BERT, forward=logits_first), "tuples", says="With labels"),
     Toy(changed("LossAlone", BERT, after=loss_alone), "labels_change_nothing", says="no logits"),
     Toy(changed("Seeds", ModernBert, lambda self, kwargs: torch.manual_seed(42)), "stateless", says="random numbers"),
     Toy(changed("ScaledByLength", Llama, scaled_by_length), "causality", says="In a text of 32 tokens"),
-    Toy(made("Grows", ModernBert, grow), "config_fields", says="Making the model changes its config"),
+    Toy(
+        made("Grows", ModernBert, grow),
+        "config_fields",
+        says="Making the model",
+    ),
     Toy(made("UsesUpItsConfig", ModernBert, use_up), "config_fields", {"widths": [16, 16]}, "Made anew"),
     Toy(hooked("HoldsAWeight", ModernBert, plus_first_held, hold_table), "registered", says="of a loaded"),
     Toy(hooked("IndexedOnTheCPU", ModernBert, plus_row_made, add_table), "device", says="embedding gets"),
     Toy(hooked("Drifts", ModernBert, drifts), "stateless", says="After a call in training"),
-    Toy(changed("CountsOnItself", Llama, counts_on_itself), "cache_is_all", says="read in turns"),
-    Toy(changed("KeepsTheOrder", Llama, after=keeps_the_order), "cache_is_all", says="After `reorder_cache`"),
-    Toy(changed("InfiniteInHalf", EAGER, infinite_in_half), "half_precision", says="padded on the left"),
+    Toy(changed("CountsOnItself", Llama, counts_on_itself), "cache", says="read in turns"),
+    Toy(changed("KeepsTheOrder", Llama, after=keeps_the_order), "cache", says="after `reorder_cache`"),
+    Toy(
+        changed("InfiniteInHalf", EAGER, lambda self, kwargs: self.dtype.itemsize == 4 or infinite(self, kwargs)),
+        "half_precision",
+        says="padded on the left",
+    ),
     Toy(subclass("StartsOtherwise", T5, _shift_right=starts_with_padding), "labels_alone", says="(1)"),
     Toy(changed("ClassesAlone", BERT, after=with_loss("of classes")), "loss", {"num_labels": 1}, "labels of float32"),
     Toy(made("NeverInitialised", ModernBert, scaled), "missing_keys", says="is not initialised"),
-    Toy(
-        subclass(
-            "PositionsAsTable", FILLER, get_input_embeddings=lambda self: self.bert.embeddings.position_embeddings
-        ),
-        "resized_embeddings",
-        says="a table of 32 rows",
-    ),
+    Toy(subclass("PositionsAsTable", BERT, get_input_embeddings=positions), "resized_embeddings", says="of 32 rows"),
     Toy(changed("WithoutClassZero", TAGGER, after=with_loss("without class 0")), "loss", says="of 0 are"),
     Toy(changed("MeanOfMeans", TAGGER, after=with_loss("mean of means")), "loss", says="mean of the"),
     Toy(changed("Rolls", COUNTLESS, after=with_loss("rolled")), "loss", says="rolled"),
-    Toy(changed("BroadcastsOne", BERT, after=with_loss("broadcast alone")), "problem_types", says="num_labels=1"),
+    Toy(changed("BroadcastsOne", BERT, after=with_loss("broadcast alone")), "loss", says="num_labels=1"),
     Toy(changed("Infinite", EAGER, infinite), "padding_left", says="of -inf alone"),
     Toy(SharesADefaultForMaskedLM, "repeats", says="the default of seen"),
-    Toy(made("EncodesCausally", T5, encode_causally), "sees_both_sides"),
+    Toy(made("EncodesCausally", T5, encode_causally), "causality"),
     Toy(changed("MixesStates", T5, after=states_of_the_decoder), "hidden_states", says="encoder_hidden_states[-1]"),
     Toy(subclass("Shares", Llama, config_class=Sharing), "config_fields", says="share one widths"),
     Toy(subclass("NamesNoBase", ModernBert, base_model_prefix="encoder"), "base_weights"),
-    Toy(changed("ChecksACache", Llama, counts_by_two), "gradient_checkpointing", says="and with a cache"),
+    replacing("ChecksACache", Llama, "gradient_checkpointing", "labels", Tensor.flipud, "checkpointed with a cache"),
     Toy(subclass("PromptsByIds", Llama, **prompted_without(Llama, "inputs_embeds")), "generation", says="em"),
-    Toy(changed("LabelsFirst", T5, labels_before_embeddings), "embeddings_as_inputs", says="With labels, decoder_"),
+    replacing(
+        "LabelsFirst", T5, "embeddings_as_inputs", "decoder_inputs_embeds", gone, "labelled", "With labels, decoder_"
+    ),
     Toy(subclass("ReadsTheLast", Llama, prepare_inputs_for_generation=last_token), "generation", says="cached already"),
     Toy(subclass("SavesAlone", BERT, save_pretrained=lambda self, folder: None), "round_trip", says="'state_dict'"),
-    Toy(made("SixtyFourRows", Llama, sixty_four_rows), "resized_embeddings", says="what was saved"),
+    Toy(
+        parted("SixtyFourRows", Llama, "model.embed_tokens", lambda self: nn.Embedding(64, 16)),
+        "resized_embeddings",
+        says="what was saved",
+    ),
     Toy(subclass("DropsAnew", BERT, activation_checkpointing_enable=drop_anew), "gradient_checkpointing"),
     Toy(changed("CountsCalls", ModernBert, counts_calls), "one_graph", says="A second call"),
     Toy(subclass("PreparesNothing", T5, prepare_decoder_input_ids_from_labels=None), "labels_alone", says="no prepare"),
-    Toy(changed("EmbedsFrom0", Llama, begin_at_0("inputs_embeds")), "cache", says="as inputs_embeds"),
+    Toy(changed("EmbedsFrom0", Llama, begin_at_0), "cache", says="as inputs_embeds"),
 )
 
 
@@ -763,7 +715,9 @@ def dropped_in_training(module: Any, output: Tensor) -> Tensor:
 
 
 def noisy_in_training(module: Any, output: Tensor) -> Tensor:
-    return output * torch.empty_like(output).normal_(1.0, 0.3) if module.training else output
+    if not module.training:
+        return output
+    return output * torch.empty_like(output).normal_(1.0, 0.3) * torch.normal(1.0, 0.3, output.shape)
 
 
 def path_dropped(module: Any, output: Tensor) -> Tensor:
@@ -819,7 +773,7 @@ NATIVE: dict[str, dict[str, Any]] = {
         "encoder_ffn_dim": 24, "decoder_layers": 2, "decoder_ffn_dim": 24, "decoder_attention_heads": 4,
         "decoder_start_token_id": 2, "forced_eos_token_id": None,
     },
-    "T5ForConditionalGeneration": {"d_kv": 4, "d_ff": 24, "num_decoder_layers": 2, "decoder_start_token_id": 0},
+    "T5ForConditionalGeneration": {**OF_T5, "decoder_start_token_id": 0},
 }  # fmt: skip
 NATIVE = {name: {**SIZES, **sizes} for name, sizes in NATIVE.items()}
 NATIVE["XLNetLMHeadModel"] = {  # which takes its own names alone
