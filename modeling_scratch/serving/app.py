@@ -54,6 +54,13 @@ class LimitedRequest(Request):
             raise HTTPException(408, f"the body did not arrive within {limits.timeout:g} seconds") from None
         return self._body
 
+    async def json(self) -> Any:
+        try:
+            return await super().json()
+        except UnicodeDecodeError as error:
+            fault = f"the body is not {error.encoding.upper()}: byte {error.start + 1:,} is invalid"
+            raise HTTPException(400, fault) from error
+
     async def _read(self, max_bytes: int) -> bytes:
         body = bytearray()
         async for piece in self.stream():

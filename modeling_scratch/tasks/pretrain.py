@@ -11,6 +11,7 @@ from torch.utils.data import Sampler
 from transformers import PreTrainedModel, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from .. import presets
+from ..bridges.model_sources import position_limit
 from ..data.documents import DocumentArguments, Documents, load_documents
 from ..data.packed_documents import NumberedRows, Pieces, SimilarLengths
 from ..report.pretraining import (
@@ -27,6 +28,7 @@ from ..tasks import PRETRAIN
 from ..utils.errors import DataError
 from ..utils.options import option
 from . import fill, write
+from .answerer import record_settings
 from .base import Comparison, Curve, Encoded, Report, Task, Training
 from .card import Card, Metric, Use
 
@@ -109,7 +111,11 @@ class Pretraining(Task):
         return build_tokenizer(options, data.train, checkpoint)
 
     def build_model(self, options: PretrainingModelArguments, data: Documents, tokenizer: Any) -> PreTrainedModel:
-        return build_model(options, tokenizer)
+        model = build_model(options, tokenizer)
+        positions = position_limit(model.config)
+        if options.objective == "clm" and positions is not None:  # else a pipeline samples 256 tokens, whatever fits
+            record_settings(model.config, write.CARD.use.pipeline, max_length=positions)
+        return model
 
     def answerer(self, training: Training) -> PretrainingData:
         """Return the rows of both splits, and what their scores mean."""
