@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from torch.utils.data import Sampler
 from transformers import PreTrainedModel, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from .. import presets
@@ -77,13 +76,6 @@ class CountEpochs(TrainerCallback):
         self.rows.set_epoch(int(state.epoch or 0))
 
 
-def sampler_of(rows: Any, arguments: TrainingArguments) -> Sampler | None:
-    """Return the order of pieces, in batches of similar length; None for other rows."""
-    if not isinstance(rows, Pieces):
-        return None
-    return SimilarLengths(rows.lengths, rows_a_step(arguments), arguments.seed)
-
-
 class PretrainingCard(Card):
     """The card of the encoder-decoders, and of each model by the objective that a run records."""
 
@@ -130,7 +122,10 @@ class Pretraining(Task):
         arguments = training.arguments = copy(training.arguments)  # run_config.json has those of the user
         arguments.remove_unused_columns = False  # the collators use columns that the model does not
         arguments.label_names = [data.label_name]
-        batches = {"data_collator": data.collator, "train_sampler": sampler_of(data.train, arguments)}
+        sampler = None
+        if isinstance(data.train, Pieces):
+            sampler = SimilarLengths(data.train.lengths, rows_a_step(arguments), arguments.seed)
+        batches = {"data_collator": data.collator, "train_sampler": sampler}
         return {**batches, "preprocess_logits_for_metrics": token_losses, "callbacks": [CountEpochs(data.train)]}
 
     def metrics(self, training: Training, split: str) -> Callable[..., dict[str, float]]:
