@@ -52,9 +52,8 @@ class Tagger(Answerer):
         self.finds_entities = are_entities(model.config.label2id)
         self.column = COLUMNS[not self.finds_entities]
         options: dict[str, Any] = {"ignore_labels": []}
-        if self.finds_entities:  # by first tokens, if the model was trained on these alone
-            recorded = recorded_settings(model.config, PIPELINE).get("aggregation_strategy")
-            options = {"aggregation_strategy": "first" if recorded == "first" else "simple"}
+        if self.finds_entities:
+            options = self.settings(model.config)
             options |= {"stride": int(OVERLAP * limit)} if limit < NO_LIMIT else {}
         self.counter = copy.deepcopy(tokenizer)  # the pipeline changes how its own truncates while the model runs
         place = model.device if device is None else device
@@ -65,6 +64,12 @@ class Tagger(Answerer):
     def load(cls, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> "Tagger":
         model, tokenizer = load_head(arguments, AutoModelForTokenClassification, "not a trained tagger")
         return cls(model, tokenizer, arguments.batch_size)
+
+    @classmethod
+    def settings(cls, config: Any) -> dict[str, Any]:
+        """Make entities of tokens by first tokens, if the model was trained on these alone."""
+        recorded = recorded_settings(config, PIPELINE).get("aggregation_strategy")
+        return {"aggregation_strategy": "first" if recorded == "first" else "simple"}
 
     def job_of(self, text: str, options: Mapping[str, Any]) -> Job:
         encoded = self.counter(text, verbose=False)
