@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         hint = f"did you mean {close[0]}?" if close else "modeling-scratch --help lists them"
         sys.exit(f"modeling-scratch: error: unknown program {name!r}; {hint}")
     elif {"-h", "--help"} & set(rest):
-        print(help_of(name), end="")
+        print((FOLDER / "help" / f"{name}.txt").read_text(encoding="utf-8"), end="")
     else:
         if "--textbook" in rest:
             os.environ["MODELING_SCRATCH_TEXTBOOK"] = "1"  # which processes that the program starts read, too
@@ -119,10 +119,6 @@ def summary(name: str) -> str:
     """The first line of a program's docstring, which is read, not run."""
     text = (FOLDER / f"{PROGRAMS[name]}.py").read_text(encoding="utf-8")
     return (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0]
-
-
-def help_of(name: str) -> str:
-    return (FOLDER / "help" / f"{name}.txt").read_text(encoding="utf-8")
 
 
 if __name__ == "__main__":

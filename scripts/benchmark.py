@@ -10,13 +10,11 @@ before timing. They run in turns; a ratio is the median over pairs. A training s
 clipping and fused AdamW, as in Trainer, without Trainer's overhead, which is equal for both.
 """
 
-from functools import partial
-
 from modeling_scratch.benchmark.run import BenchmarkArguments, run
 from modeling_scratch.benchmark.settings import Settings
-from modeling_scratch.utils.command_line import quiet_libraries, run_program
+from modeling_scratch.utils.command_line import main_of, quiet_libraries
 
-main = partial(run_program, run, (BenchmarkArguments, Settings), __doc__, first="--workload")
+main = main_of(run, (BenchmarkArguments, Settings), __doc__, first="--workload")
 
 if __name__ == "__main__":
     quiet_libraries()

@@ -8,12 +8,10 @@ The folders are those of `modeling-scratch train-classifier`, `train-tokens` or 
 predictions.jsonl.
 """
 
-from functools import partial
-
 from modeling_scratch.report.comparison import CompareArguments, compare
-from modeling_scratch.utils.command_line import quiet_libraries, run_program
+from modeling_scratch.utils.command_line import main_of, quiet_libraries
 
-main = partial(run_program, compare, CompareArguments, __doc__, first="--runs")
+main = main_of(compare, CompareArguments, __doc__, first="--runs")
 
 if __name__ == "__main__":
     quiet_libraries()

@@ -8,12 +8,10 @@ The input determines the direction. The result is reloaded and compared with the
 and without padding. The output folder appears only if the outputs agree.
 """
 
-from functools import partial
-
 from modeling_scratch.bridges.verified_conversion import ConversionArguments, convert
-from modeling_scratch.utils.command_line import run_program
+from modeling_scratch.utils.command_line import main_of
 
-main = partial(run_program, convert, ConversionArguments, __doc__)
+main = main_of(convert, ConversionArguments, __doc__)
 
 if __name__ == "__main__":
     main()

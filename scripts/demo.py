@@ -10,12 +10,11 @@ local host only (--host). It stops on Ctrl-C, SIGTERM or SIGINT.
 
 import signal
 import sys
-from functools import partial
 
 from modeling_scratch.demo.app import DemoArguments, demo
-from modeling_scratch.utils.command_line import quiet_libraries, run_program
+from modeling_scratch.utils.command_line import main_of, quiet_libraries
 
-main = partial(run_program, demo, DemoArguments, __doc__)
+main = main_of(demo, DemoArguments, __doc__)
 
 if __name__ == "__main__":
     quiet_libraries("modeling_scratch")

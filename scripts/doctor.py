@@ -7,12 +7,10 @@
 Exit status: 0 if no check falls short, 1 if one does, 2 if a check of --checks does not apply.
 """
 
-from functools import partial
-
 from modeling_scratch.doctor.diagnosis import DoctorArguments, diagnose
-from modeling_scratch.utils.command_line import quiet_libraries, run_program
+from modeling_scratch.utils.command_line import main_of, quiet_libraries
 
-main = partial(run_program, diagnose, DoctorArguments, __doc__, first="--model")
+main = main_of(diagnose, DoctorArguments, __doc__, first="--model")
 
 if __name__ == "__main__":
     quiet_libraries()

@@ -8,12 +8,11 @@ The page is one HTML file that needs no network.
 
 import signal
 import sys
-from functools import partial
 
 from modeling_scratch.inspection.program import ExplainArguments, write_explanation
-from modeling_scratch.utils.command_line import quiet_libraries, run_program
+from modeling_scratch.utils.command_line import main_of, quiet_libraries
 
-main = partial(run_program, write_explanation, ExplainArguments, __doc__)
+main = main_of(write_explanation, ExplainArguments, __doc__)
 
 if __name__ == "__main__":
     quiet_libraries()

@@ -7,12 +7,10 @@ The folder appears only if the file computes what the model computes in PyTorch.
 a description of all tensors.
 """
 
-from functools import partial
-
 from modeling_scratch.exporting.program import ExportArguments, export
-from modeling_scratch.utils.command_line import quiet_libraries, run_program
+from modeling_scratch.utils.command_line import main_of, quiet_libraries
 
-main = partial(run_program, export, ExportArguments, __doc__)
+main = main_of(export, ExportArguments, __doc__)
 
 if __name__ == "__main__":
     quiet_libraries("torch.onnx", "torch.export")

@@ -7,12 +7,10 @@
 Each figure is written as NAME.png and NAME.svg.
 """
 
-from functools import partial
-
 from modeling_scratch.figures.command import FiguresArguments, draw_figures
-from modeling_scratch.utils.command_line import quiet_libraries, run_program
+from modeling_scratch.utils.command_line import main_of, quiet_libraries
 
-main = partial(run_program, draw_figures, FiguresArguments, __doc__, first="--names")
+main = main_of(draw_figures, FiguresArguments, __doc__, first="--names")
 
 if __name__ == "__main__":
     quiet_libraries("tokenization")

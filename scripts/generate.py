@@ -10,12 +10,11 @@ The whole input is read and checked before generation. The output file appears o
 
 import signal
 import sys
-from functools import partial
 
 from modeling_scratch.inference.generation import GenerateArguments, SearchArguments, generate
-from modeling_scratch.utils.command_line import quiet_libraries, run_program
+from modeling_scratch.utils.command_line import main_of, quiet_libraries
 
-main = partial(run_program, generate, (GenerateArguments, SearchArguments), __doc__)
+main = main_of(generate, (GenerateArguments, SearchArguments), __doc__)
 
 if __name__ == "__main__":
     quiet_libraries()

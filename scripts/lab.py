@@ -9,12 +9,10 @@ The first value of each --vary is the base. The output folder holds each run, le
 lab.json. Repeating the command continues a lab that was stopped.
 """
 
-from functools import partial
-
 from modeling_scratch.lab.command import LabArguments, run_lab
-from modeling_scratch.utils.command_line import quiet_libraries, run_program
+from modeling_scratch.utils.command_line import main_of, quiet_libraries
 
-main = partial(run_program, run_lab, LabArguments, __doc__)
+main = main_of(run_lab, LabArguments, __doc__)
 
 if __name__ == "__main__":
     quiet_libraries("tokenization")

@@ -7,12 +7,10 @@ modeling-scratch lesson --output_dir handout           # all lessons
 modeling-scratch lesson transformer-in-an-evening      # a notebook of the documentation, without solutions
 """
 
-from functools import partial
-
 from modeling_scratch.course.lessons import LessonArguments, write_lessons
-from modeling_scratch.utils.command_line import quiet_libraries, run_program
+from modeling_scratch.utils.command_line import main_of, quiet_libraries
 
-main = partial(run_program, write_lessons, LessonArguments, __doc__, first="--names")
+main = main_of(write_lessons, LessonArguments, __doc__, first="--names")
 
 if __name__ == "__main__":
     quiet_libraries()

@@ -10,13 +10,12 @@ output file appears once it is complete.
 
 import signal
 import sys
-from functools import partial
 
 from modeling_scratch.inference.arguments import PredictArguments
 from modeling_scratch.inference.predict import predict
-from modeling_scratch.utils.command_line import quiet_libraries, run_program
+from modeling_scratch.utils.command_line import main_of, quiet_libraries
 
-main = partial(run_program, predict, PredictArguments, __doc__)
+main = main_of(predict, PredictArguments, __doc__)
 
 if __name__ == "__main__":
     quiet_libraries()

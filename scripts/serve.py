@@ -10,12 +10,11 @@ There is no encryption or authentication. By default, the server listens on the 
 
 import signal
 import sys
-from functools import partial
 
 from modeling_scratch.serving.server import ServeArguments, serve
-from modeling_scratch.utils.command_line import quiet_libraries, run_program
+from modeling_scratch.utils.command_line import main_of, quiet_libraries
 
-main = partial(run_program, serve, ServeArguments, __doc__)
+main = main_of(serve, ServeArguments, __doc__)
 
 if __name__ == "__main__":
     quiet_libraries("modeling_scratch")  # pipelines advise on lengths, text by text

@@ -33,7 +33,7 @@ def pairs_of(question: str, context: str) -> tuple[list[str], list[str]]:
 
 
 class Chooser(Answerer):
-    name, unit, fields = "choose", "questions", ("question", "context")
+    unit, fields = "questions", ("question", "context")
     summary = "Choose the right one of several answers to a question."
     asks, answers = "A question with its choices, one a line.", dict[str, str | float]
 

@@ -1,9 +1,13 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The words of a model's training, for tokenizers of bytes: these read any word, and so have no unknown one."""
+"""The words that a model has not seen: a tokenizer knows them, but for one of bytes, which reads any word.
+
+For such tokenizers, the words of a model's training are recorded.
+"""
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from ..run.layout import WORDS
 from ..utils.files import write_text
@@ -34,3 +38,16 @@ def read_seen_words(model: str) -> frozenset[str]:
     folders = [Path(model), *([Path(model).parent] if Path(model).name.startswith("checkpoint-") else ())]
     paths = [folder / WORDS for folder in folders if model]
     return frozenset(next((path.read_text("utf-8", "replace").split("\n") for path in paths if path.is_file()), ()))
+
+
+def unseen_words(encoding: Any, unknown: int | None, parts: Sequence[str]) -> list[str]:
+    """Return the words of a text, or of a pair, for which a tokenizer has its unknown token alone, once each.
+
+    Signs are no words, but of a text that has nothing else.
+    """
+    if unknown is None or unknown not in encoding.ids:
+        return []
+    tokens = [each for each in zip(encoding.ids, encoding.sequence_ids, encoding.offsets) if each[1] is not None]
+    found = list(dict.fromkeys(parts[side][slice(*span)] for token, side, span in tokens if token == unknown))
+    words = [word for word in found if any(map(str.isalnum, word))]
+    return words or (found if all(token == unknown for token, *_ in tokens) else [])

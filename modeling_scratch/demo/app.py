@@ -16,10 +16,14 @@ from ..inference.batches import failing_on
 from ..serving.answerers import load_page
 from ..serving.connections import ANY_HOST, Address, KnownHosts, open_socket
 from ..sharing.card_summary import Summary, read_summary
-from ..tasks.page import FONTS, LONGEST, MOST_WAITING, Component, Page, boxes_of, label_of
+from ..tasks.page import Component, Page
 from ..utils.errors import DataError, one_line, panics_as_errors
 from ..utils.markdown import escaped
 from ..utils.options import REQUIRED, option
+
+FONTS = "system-ui", "sans-serif"  # of the reader's system
+LONGEST = 100_000  # characters of a text
+MOST_WAITING = 64  # clicks
 
 
 @dataclass
@@ -40,12 +44,6 @@ class DemoArguments(Address):
     def hosts(self) -> tuple[str, ...]:
         return (*super().hosts, *((ANY_HOST,) if self.share else ()))
 
-    @property
-    def source(self) -> PredictArguments:
-        """The model, and how its texts are read."""
-        names = "model", "device", "allow_special_tokens", "trust_remote_code"
-        return PredictArguments(**{name: getattr(self, name) for name in names})
-
 
 def demo(arguments: DemoArguments) -> None:
     """Show the page until a signal arrives. Raises `DataError` for an invalid model or address."""
@@ -59,10 +57,22 @@ def running(arguments: DemoArguments) -> Iterator[tuple[str, str | None]]:
     """Yield the local and the public address of the page; the latter is None without --share."""
     with open_socket(arguments.host, arguments.port) as listener:  # before the model loads, which takes longer
         port = listener.getsockname()[1]
-    model, card = load_page(arguments.source), read_summary(arguments.model)
-    page = build_page(card, model, arguments.max_characters)
+    names = "model", "device", "allow_special_tokens", "trust_remote_code"
+    model = load_page(PredictArguments(**{name: getattr(arguments, name) for name in names}))
+    page = build_page(read_summary(arguments.model), model, arguments.max_characters)
+    off = "run_history", "enable_monitoring", "ssr_mode", "mcp_server", "pwa", "inline"
     try:
-        _, url, public = page.launch(**launch_options(arguments, port))
+        _, url, public = page.launch(
+            server_name=arguments.host,
+            server_port=port,
+            share=arguments.share,
+            theme=gradio.themes.Default(font=FONTS, font_mono=("ui-monospace", "monospace")),
+            app_kwargs={"middleware": [Middleware(KnownHosts, hosts=arguments.hosts)]},
+            footer_links=[],
+            quiet=True,
+            prevent_thread_lock=True,
+            **dict.fromkeys(off, False),
+        )
         yield url.rstrip("/"), public
     finally:
         page.close(verbose=False)
@@ -72,10 +82,11 @@ def build_page(card: Summary, model: Page, most: int) -> Any:
     """Return the page, without a server. most: characters of a text."""
     with gradio.Blocks(title=card.title, analytics_enabled=False) as page:
         gradio.Markdown(f"# {escaped(card.title)}\n\n{model.hint}")
-        boxes = boxes_of(model.fields)
+        lines = {"lines": 5 if len(model.fields) == 1 else 3, "max_lines": 15}
+        boxes = [component(("Textbox", {"label": label_of(name), **lines})) for name in model.fields]
         gradio.Interface(
             answering(model, most),
-            list(map(component, boxes)),
+            boxes,
             list(map(component, model.outputs if model.grows else [*model.outputs, ("Markdown", {})])),
             [list(texts) for texts in card.examples if len(texts) == len(boxes)] or None,
             additional_inputs=list(map(component, model.settings)),
@@ -90,6 +101,12 @@ def build_page(card: Summary, model: Page, most: int) -> Any:
             analytics_enabled=False,
         )
     return page.queue(max_size=MOST_WAITING)
+
+
+def label_of(name: str) -> str:
+    """ "text_pair" -> "Text pair"."""
+    text = name.replace("_", " ")
+    return text[:1].upper() + text[1:]
 
 
 def component(described: Component) -> Any:
@@ -111,19 +128,3 @@ def answering(model: Page, most: int) -> Callable[..., Iterator[Any]]:
             raise gradio.Error(escape(one_line(error), quote=False), print_exception=False) from None
 
     return answer
-
-
-def launch_options(arguments: DemoArguments, port: int) -> dict[str, Any]:
-    """Return the arguments of `launch`."""
-    off = "run_history", "enable_monitoring", "ssr_mode", "mcp_server", "pwa", "inline"
-    return {
-        "server_name": arguments.host,
-        "server_port": port,
-        "share": arguments.share,
-        "theme": gradio.themes.Default(font=FONTS, font_mono=("ui-monospace", "monospace")),
-        "app_kwargs": {"middleware": [Middleware(KnownHosts, hosts=arguments.hosts)]},
-        "footer_links": [],
-        "quiet": True,
-        "prevent_thread_lock": True,
-        **dict.fromkeys(off, False),
-    }

@@ -11,19 +11,27 @@ from typing import Any, Literal, TextIO
 
 import transformers
 from tqdm import tqdm
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
 from ..bridges.model_limits import MOST_PENALTY
-from ..bridges.model_sources import ALLOW_SPECIAL_TOKENS, read_special_tokens
+from ..bridges.model_sources import (
+    ALLOW_SPECIAL_TOKENS,
+    check_loaded,
+    load_checkpoint,
+    load_tokenizers,
+    read_special_tokens,
+)
 from ..data.columns import NumberedText, is_missing
 from ..data.tables import READERS, TableArguments
 from ..data.text_files import format_of
 from ..pipelines import DEFAULT_NEW_TOKENS
+from ..tasks import action_of, named
 from ..utils.errors import DataError, first_few
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs, check_output, open_output
 from ..utils.options import REQUIRED, option
 from .batches import failing_on
 from .compiled import COMPILE_HELP, compile_generation
-from .loading import load_generating, loading_errors, move
+from .loading import check_tokenizer, loading_errors, move
 from .rows import read_sources, read_text_lines
 from .text_generators import Continuer, Generated, TextGenerator, Translator
 
@@ -80,7 +88,17 @@ def load_generator(name: str, arguments: Any, search: SearchArguments | None = N
 
     arguments: of a program, with `trust_remote_code`, `allow_special_tokens`, `device` and `batch_size`.
     """
-    model, (source, target) = load_generating(name, arguments.trust_remote_code)
+    trusts = arguments.trust_remote_code
+    config = load_checkpoint(AutoConfig, name, trusts)
+    action = action_of(config)
+    if action and (advice := named(action).not_generated):  # a generation class would load it with random weights
+        raise DataError(f"{config.architectures[0]} does not generate texts; {advice}")
+    auto_class = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
+    model, info = load_checkpoint(auto_class, name, trusts, output_loading_info=True)
+    check_loaded(model, info, "no trained generation head")
+    source, target = tokenizers = load_tokenizers(name, trusts)
+    for tokenizer in tokenizers:
+        check_tokenizer(tokenizer)
     read_special_tokens(source, arguments.allow_special_tokens or None)
     move(model.eval(), arguments.device)
     options: dict[str, Any] = {"batch_size": arguments.batch_size, **(search.given() if search else {})}
@@ -149,10 +167,6 @@ class GenerateArguments(TableArguments, GeneratorInput):
     @property
     def is_table(self) -> bool:
         return format_of(Path(self.input_file)) in READERS
-
-    @property
-    def is_jsonl(self) -> bool:
-        return self.format == "jsonl" or (self.format is None and self.output_file.lower().endswith(".jsonl"))
 
     def where(self, rows: Sequence[int]) -> str:
         """Return "row 3" or "line 1, 2, 3, 4, 5, ..."."""
@@ -224,15 +238,17 @@ def write_answers(
     """Write one line per generated text in the output format. Return the texts of non-empty inputs."""
     written: list[Generated] = []
     source = "source" if isinstance(generator, Translator) else "prompt"
+    inferred = "jsonl" if arguments.output_file.lower().endswith(".jsonl") else "lines"
+    is_jsonl = (arguments.format or inferred) == "jsonl"
     size = BATCHES_AT_A_TIME * generator.batch_size
     with tqdm(total=len(rows), unit=" texts", disable=arguments.no_progress or None) as bar:
         for start in range(0, len(rows), size):
             chunk = rows[start : start + size]
             for (row, text), answers in zip(chunk, generator.generate([text for _, text in chunk])):
                 for answer in answers:
-                    record = {"row": row, source: text, "text": answer.text, "cut": answer.is_cut}
+                    record = {"row": row, source: text, "text": answer.text, "cut": answer.cut_after is not None}
                     line = " ".join(answer.text.splitlines())
-                    handle.write((json.dumps(record, ensure_ascii=False) if arguments.is_jsonl else line) + "\n")
+                    handle.write((json.dumps(record, ensure_ascii=False) if is_jsonl else line) + "\n")
                 written += answers if text else []
             handle.flush()
             bar.update(len(chunk))

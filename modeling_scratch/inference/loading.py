@@ -8,48 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer, PreTrainedConfig
+from transformers import AutoTokenizer
 
 import modeling_scratch  # noqa: F401  registers its models with the Auto classes
 
 from ..bridges.model_sources import (
-    Tokenizers,
     ask_for_mask,
     check_folder,
     check_loaded,
-    load_checkpoint,
-    load_tokenizers,
     position_limit,
     pretrained,
     read_special_tokens,
     token_limit,
 )
-from ..tasks import CLASSIFY, action_in, action_of, named
+from ..tasks import action_of, named
 from ..utils.errors import DataError, panics_as_errors
 from .arguments import PredictArguments
-
-
-def saved_action(name: str) -> str:
-    """Return what a model of a folder or of the Hub does by its config.json. Linear and unknown ones classify."""
-    try:
-        check_folder(name)
-        settings, _ = PreTrainedConfig.get_config_dict(name)
-        return action_in(settings) or CLASSIFY
-    except Exception:  # of files, network, configuration: reported where the model is loaded
-        return CLASSIFY
-
-
-def _set_length(arguments: PredictArguments, tokenizer: Any, config: Any) -> None:
-    """Let the tokenizer truncate at --max_length, or else where the model has to.
-
-    Raises `DataError` for more tokens than learned positions, and for no more than the special tokens.
-    """
-    given, positions = arguments.max_length, position_limit(config)
-    if given is not None and positions is not None and given > positions:
-        raise DataError(f"--max_length {given}: the model has {positions} positions; give at most these")
-    tokenizer.model_max_length = limit = token_limit(tokenizer, config) if given is None else given
-    if limit <= (added := tokenizer.num_special_tokens_to_add(arguments.has_pairs)):
-        raise DataError(f"--max_length {limit}: must exceed the {added} special tokens")
 
 
 @contextmanager
@@ -73,7 +47,8 @@ def loading_errors(option: str, name: str) -> Iterator[None]:
 def load_head(arguments: PredictArguments, auto_class: Any, untrained: str) -> tuple[Any, Any]:
     """Load a model and its tokenizer, which truncates where --max_length says, or else where the model has to.
 
-    untrained: the words for a model without trained head. Raises `DataError` for this one, or without a tokenizer.
+    untrained: the words for a model without trained head. Raises `DataError` for this one, without a tokenizer, and for
+    more tokens than learned positions, or no more than the special ones.
     """
     name, trusts = arguments.model, arguments.trust_remote_code
     with loading_errors("--model", name):
@@ -86,23 +61,13 @@ def load_head(arguments: PredictArguments, auto_class: Any, untrained: str) -> t
         check_tokenizer(tokenizer)
     read_special_tokens(tokenizer, arguments.allow_special_tokens or None)
     ask_for_mask(tokenizer, model)
-    _set_length(arguments, tokenizer, model.config)
+    given, positions = arguments.max_length, position_limit(model.config)
+    if given is not None and positions is not None and given > positions:
+        raise DataError(f"--max_length {given}: the model has {positions} positions; give at most these")
+    tokenizer.model_max_length = limit = token_limit(tokenizer, model.config) if given is None else given
+    if limit <= (added := tokenizer.num_special_tokens_to_add(arguments.has_pairs)):
+        raise DataError(f"--max_length {limit}: must exceed the {added} special tokens")
     return move(model.eval(), arguments.device).to(getattr(torch, arguments.precision)), tokenizer
-
-
-def load_generating(name: str, trust_remote_code: bool) -> tuple[Any, Tokenizers]:
-    """Load a model with its tokenizers. Raises `DataError` for one without a trained head that generates."""
-    config = load_checkpoint(AutoConfig, name, trust_remote_code)
-    action = action_of(config)
-    if action and (advice := named(action).not_generated):  # a generation class would load it with random weights
-        raise DataError(f"{config.architectures[0]} does not generate texts; {advice}")
-    auto_class = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
-    model, info = load_checkpoint(auto_class, name, trust_remote_code, output_loading_info=True)
-    check_loaded(model, info, "no trained generation head")
-    tokenizers = load_tokenizers(name, trust_remote_code)
-    for tokenizer in tokenizers:
-        check_tokenizer(tokenizer)
-    return model, tokenizers
 
 
 def check_tokenizer(tokenizer: Any) -> None:

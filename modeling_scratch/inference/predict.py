@@ -2,19 +2,22 @@
 """Answer every row of a file with a saved model, in the order of the rows."""
 
 import sys
+from collections import deque
+from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
+from transformers import PreTrainedConfig
 
+from ..bridges.model_sources import check_folder
 from ..data.encoded_texts import in_chunks
 from ..data.text_pairs import column_names
-from ..tasks import named
+from ..tasks import CLASSIFY, action_in, named
 from ..utils.errors import DataError, counted
 from ..utils.files import open_output
 from ..utils.terminal import told
 from .arguments import PredictArguments
-from .loading import saved_action
-from .rows import check_input, row_writer
+from .rows import row_writer
 
 
 def predict(arguments: PredictArguments) -> None:
@@ -22,7 +25,10 @@ def predict(arguments: PredictArguments) -> None:
     answering = answering_of(arguments)
     answering.name_columns(arguments)
     arguments.keep_beside(answering.columns(arguments))
-    check_input(arguments, answering.rows)
+    if arguments.input == "-" and sys.stdin is None:
+        raise DataError("--input -: standard input is closed; name a file")
+    if Path(arguments.input).is_file():  # to its end: a row that cannot be read must not cost hours of predictions
+        deque(answering.rows(arguments), maxlen=0)
     with told("loading the model"):
         answerer = answering.load(arguments)
     rows = write_answers(answerer, arguments)
@@ -35,7 +41,13 @@ def predict(arguments: PredictArguments) -> None:
 
 def answering_of(arguments: PredictArguments) -> Any:
     """Return the class of the answerer. Raises `DataError` for options that it does not take."""
-    task = named(saved_action(arguments.model))
+    try:
+        check_folder(arguments.model)
+        settings, _ = PreTrainedConfig.get_config_dict(arguments.model)
+        action = action_in(settings)
+    except Exception:  # of files, network, configuration: reported where the model is loaded
+        action = None
+    task = named(action or CLASSIFY)  # linear models and unknown ones classify
     if (answering := task.answering) is None:
         raise DataError(f"--model {arguments.model}: {task.refusal}")
     for name in ("top_k", "threshold"):

@@ -5,8 +5,7 @@ import csv
 import json
 import math
 import sys
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -26,19 +25,7 @@ from ..data.tables import TableForm, Values, open_table, read_rows, select
 from ..data.text_files import open_bytes
 from ..data.text_pairs import as_recorded, trained_columns
 from ..data.translation_pairs import NESTED, nested
-from ..utils.errors import DataError
 from .arguments import UNKNOWN_WORDS, PredictArguments
-
-
-def check_input(arguments: PredictArguments, read: Callable[[PredictArguments], Iterable[object]]) -> None:
-    """Read a file to its end: a row that cannot be read must not cost hours of predictions.
-
-    Raises `DataError` or OSError, as `read` does.
-    """
-    if arguments.input == "-" and sys.stdin is None:
-        raise DataError("--input -: standard input is closed; name a file")
-    if Path(arguments.input).is_file():
-        deque(read(arguments), maxlen=0)
 
 
 def read_input(arguments: PredictArguments) -> Iterator[KeptText]:

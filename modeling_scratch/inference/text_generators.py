@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedTokenizerBase, TextStreamer
 
@@ -25,10 +24,6 @@ class Generated(NamedTuple):
 
     text: str = ""
     cut_after: int | None = None
-
-    @property
-    def is_cut(self) -> bool:
-        return self.cut_after is not None
 
 
 class PieceStreamer(TextStreamer):
@@ -123,7 +118,10 @@ class TextGenerator(ABC):
     @torch.inference_mode()
     def run(self, batch: Sequence[list[int]], room: int, **options: Any) -> list[list[Generated]]:
         """Generate the texts of one batch of tokens: at most `room` new tokens each. options: of model.generate."""
-        inputs = self._pad(batch)
+        rows = [torch.tensor(tokens) for tokens in batch]
+        pad = partial(pad_sequence, batch_first=True, padding_side=self.padding_side)
+        ids = pad(rows, padding_value=self.tokenizer.pad_token_id or 0).to(self.device)  # (B, T), as the mask
+        inputs = {"input_ids": ids, "attention_mask": pad([torch.ones_like(row) for row in rows]).to(self.device)}
         options = {**self.generation, **options, "max_new_tokens": room, "return_dict_in_generate": False}
         if self.stop:
             options |= {"stop_strings": [*self.stop], "tokenizer": getattr(self, "target_tokenizer", self.tokenizer)}
@@ -131,17 +129,9 @@ class TextGenerator(ABC):
         self.model.eval()
         outputs = self.model.generate(**inputs, **options)
         self.model.train(was_training)
-        new = outputs[:, 1 if self.model.config.is_encoder_decoder else inputs["input_ids"].shape[1] :].tolist()
+        new = outputs[:, 1 if self.model.config.is_encoder_decoder else ids.shape[1] :].tolist()
         each = len(new) // len(batch)
         return [[self._answer(tokens, new[i * each + j], room) for j in range(each)] for i, tokens in enumerate(batch)]
-
-    def _pad(self, batch: Sequence[list[int]]) -> dict[str, Tensor]:
-        """Pad the rows into input_ids and attention_mask (B, T)."""
-        rows = [torch.tensor(tokens) for tokens in batch]
-        pad = partial(pad_sequence, batch_first=True, padding_side=self.padding_side)
-        ids = pad(rows, padding_value=self.tokenizer.pad_token_id or 0)
-        mask = pad([torch.ones_like(row) for row in rows])
-        return {"input_ids": ids.to(self.device), "attention_mask": mask.to(self.device)}
 
     def _answer(self, source: list[int], new: list[int], room: int) -> Generated:
         ends = self.setting("eos_token_id", [])
@@ -205,11 +195,6 @@ class Translator(TextGenerator):
     def translate(self, sources: Sequence[str]) -> list[Generated]:
         """Return one translation per source; blank sources give empty ones."""
         return [best for best, *_ in self.generate(sources)]
-
-    def count_cut(self, sources: Sequence[str]) -> int:
-        """Return the number of sources that `translate` truncates to `limit`."""
-        limit = self.limit
-        return sum(len(tokens) > limit for tokens in self.encode_all(sources)) if limit is not None else 0
 
     @property
     def limit(self) -> int | None:

@@ -23,7 +23,7 @@ from sklearn.preprocessing import Binarizer
 from sklearn.utils.sparsefuncs import inplace_column_scale
 from threadpoolctl import threadpool_limits
 
-from ..inference.linear_models import LinearWeights, ngram_counter
+from ..inference.classifiers import LinearWeights, ngram_counter
 from ..utils.errors import counted
 
 HELD_OUT_SHARE = 0.1

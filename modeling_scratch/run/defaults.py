@@ -120,8 +120,9 @@ PRETRAINED: dict[str, Any] = {
     "switches": f"{PRE_NORM},embedding_norm=true,initializer_range=0.05",
 }  # fmt: skip
 LEAST_STEPS, MOST_EPOCHS = 350, 30
-# Of models that label words or spans, a checkpoint and a new model: at least 10 epochs, and more up to these.
-HEAD_EPOCHS, HEAD_STEPS, HEAD_RATES = (10, 100), 480, (5e-5, 5e-3)  # of a checkpoint, of a new model
+# Of models that label words or spans: 10 epochs, and of a new one up to 100, as many as make 480 steps.
+HEAD_EPOCHS, MOST_HEAD_EPOCHS, HEAD_STEPS = 10, 100, 480
+NEW_HEAD_RATE, TUNED_HEAD_RATE = 5e-3, 5e-5
 AVERAGED_STEPS, EMA_DECAY = 1_000, 0.999  # in fewer steps, an average of the weights lags behind
 LONGEST_WORD = 15  # characters a word, on average: longer ones are no words between blanks, as in Chinese
 
@@ -152,11 +153,14 @@ def epochs_for(texts: int, batch: int, least: int, most: int, steps: int = LEAST
 
 def complete_head(run: Any, data: Any) -> None:
     """Choose rate and epochs of a model that labels words or spans, if the user has not. It learns from more steps."""
-    training, texts, is_new = run.groups["training"], len(data.splits["train"]), not run.options.model_name_or_path
+    training, texts = run.groups["training"], len(data.splits["train"])
+    rate, most = NEW_HEAD_RATE, MOST_HEAD_EPOCHS
+    if run.options.model_name_or_path:
+        rate, most = TUNED_HEAD_RATE, HEAD_EPOCHS
     says_length = training.num_train_epochs is None and training.max_steps <= 0
-    epochs = epochs_for(texts, rows_a_step(training), HEAD_EPOCHS[0], HEAD_EPOCHS[is_new], HEAD_STEPS)
+    epochs = epochs_for(texts, rows_a_step(training), HEAD_EPOCHS, most, HEAD_STEPS)
     recorded = read_run(run.folder).get("training", {}) if run.continues else {}
-    for name, value in {"learning_rate": HEAD_RATES[is_new], "num_train_epochs": float(epochs)}.items():
+    for name, value in {"learning_rate": rate, "num_train_epochs": float(epochs)}.items():
         if getattr(training, name) is None:
             setattr(training, name, recorded.get(name, value))
     if says_length:

@@ -10,7 +10,7 @@ from typing import Any
 from transformers import DataCollatorWithPadding, set_seed
 
 from ..data.seen_words import save_seen_words
-from ..data.text_pairs import parts_of
+from ..data.text_pairs import pair_columns, parts_of
 from ..report.report_files import evaluated_split, predict_split, write_report
 from ..tasks import named
 from ..tasks.base import Task, Training
@@ -82,7 +82,7 @@ def carry_out(
         print(*("\n" + unescape(part).strip("\n") for part in (report.text, report.quoting) if part), sep="\n")
     share(trainer)
     if run.is_main:
-        commands = next_commands(run, data.texts("train")[0]) if task.answering else []
+        commands = next_commands(task, run, data.texts("train")[0]) if task.answering else []
         print(f"\n{summary(trainer, run.resumed_at)}", *commands, sep="\n")
 
 
@@ -169,11 +169,14 @@ def search_arguments(task: Task, run: Run, data: Any) -> str:
     return report
 
 
-def next_commands(run: Run, text: str) -> list[str]:
+def next_commands(task: Task, run: Run, text: str) -> list[str]:
     """Return commands that use a saved model which reads texts like this one, from files like its own; a line each."""
     folder, new = run.folder, f"new{run.groups['data'].input_suffix}"
-    model, pair = f"--model {shlex.quote(str(folder))}", ' --text_pair "another"' if len(parts_of(text)) > 1 else ""
+    model, texts = f"--model {shlex.quote(str(folder))}", '--text "a text"'
+    if len(parts_of(text)) > 1:
+        first, second = (shlex.quote(f"a {name}") for name in pair_columns(str(folder)) or task.card.use.fields)
+        texts = f"--text {first} --text_pair {second}"
     return [
         f"next: modeling-scratch predict {model} --input {new} --output answers.csv",
-        f'      modeling-scratch explain {model} --text "a text"{pair} --output inside.html',
+        f"      modeling-scratch explain {model} {texts} --output inside.html",
     ]

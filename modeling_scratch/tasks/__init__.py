@@ -44,11 +44,6 @@ def trained_by(program: str) -> Any:
     return named(name) if name else None
 
 
-def every() -> list[Any]:
-    """Return each `Task` that a program trains."""
-    return [named(name) for name in PROGRAMS.values()]
-
-
 def action_of(config: Any) -> str | None:
     """Return what a model does with texts; None for one without a head for it."""
     return action_in(vars(config)) or (TRANSLATE if config.is_encoder_decoder else None)

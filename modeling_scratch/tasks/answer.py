@@ -124,16 +124,15 @@ def evaluate_answers(data: QuestionData, split: str, found: Sequence[str]) -> di
         "baselines": [{"name": name, **summarise(each)} for name, each in zip(others, of_others)],
         "kinds": {kind: {"questions": len(rows), **mean_scores(rows)} for kind, rows in kinds.items() if len(rows)},
         "notes": [],
-        "examples": [_example(*pair) for pair in zip(questions[:EXAMPLES], found)],
-    }
-
-
-def _example(question: Question, found: str) -> dict[str, Any]:
-    return {
-        "question": excerpt(question.question),
-        "context": excerpt(question.context, LONGEST_CONTEXT),
-        "answers": list(dict.fromkeys(map(excerpt, question.right))),
-        "answer": excerpt(found),
+        "examples": [
+            {
+                "question": excerpt(question.question),
+                "context": excerpt(question.context, LONGEST_CONTEXT),
+                "answers": list(dict.fromkeys(map(excerpt, question.right))),
+                "answer": excerpt(answer),
+            }
+            for question, answer in zip(questions[:EXAMPLES], found)
+        ],
     }
 
 

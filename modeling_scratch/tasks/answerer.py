@@ -10,13 +10,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import compress
 from typing import Any, ClassVar, NamedTuple
 
+from ..data.columns import is_missing
 from ..data.seen_words import read_seen_words, words_not_in
 from ..data.text_pairs import of_parts, parts_of
 from ..inference.arguments import UNKNOWN_WORDS, PredictArguments
 from ..inference.batches import Job, in_batches, uncounted
-from ..inference.classification import is_empty
 from ..inference.rows import read_input
 from ..utils.errors import first_few, panics_as_errors
 
@@ -43,7 +44,7 @@ class Answerer(ABC):
     A text is a string, or a `TextPair` where a model reads two. One without a visible character has the answer None.
     """
 
-    name: ClassVar[str]  # the route
+    name: ClassVar[str]  # the route: that of its task
     summary: ClassVar[str]  # what it does
     unit: ClassVar[str] = "texts"  # what predict counts
     fields: ClassVar[tuple[str, ...]] = ("text",)  # the names of the texts that a model reads at a time
@@ -86,15 +87,18 @@ class Answerer(ABC):
         Several texts that are read together can be in a dictionary.
         """
         every = [each if isinstance(each, str) else of_parts([each[name] for name in self.fields]) for each in texts]
+        are_visible = [not any(map(is_missing, parts_of(text))) for text in every]
         with panics_as_errors():
-            jobs = self._encode(every, options)
+            found = iter(self.jobs_of(list(compress(every, are_visible)), options) if any(are_visible) else [])
+        jobs = [next(found) if is_visible else None for is_visible in are_visible]
         for text, job in zip(every, jobs):
             if job and self.known:
                 job.unseen = words_not_in(self.known, text)
         return jobs
 
-    def _encode(self, texts: Sequence[str], options: Mapping[str, Any]) -> list[Job | None]:
-        return [None if is_empty(text) else self.job_of(text, options) for text in texts]
+    def jobs_of(self, texts: Sequence[str], options: Mapping[str, Any]) -> list[Job | None]:
+        """Tokenise texts that have visible characters."""
+        return [self.job_of(text, options) for text in texts]
 
     def job_of(self, text: str, options: Mapping[str, Any]) -> Job | None:
         """Tokenise a text; None if the tokenizer finds nothing in it."""

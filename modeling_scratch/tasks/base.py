@@ -102,6 +102,10 @@ class Task:
     curve: ClassVar[Curve] = Curve("loss (nats)", "eval_loss", "loss", is_share=False)  # of the report
     lab: ClassVar[Comparison | None] = None  # None: the lab does not train it
 
+    def __init_subclass__(cls) -> None:
+        if cls.answering:
+            cls.answering.name = cls.name
+
     @property
     def program(self) -> str:
         """The name of the program that trains, without .py."""

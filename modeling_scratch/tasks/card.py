@@ -81,18 +81,6 @@ def scores_table(evaluation: Mapping[str, Any], columns: Mapping[str, str]) -> s
     return shares_table("", {MODEL: evaluation, **baselines_by_name(evaluation)}, columns)
 
 
-def metrics_of(evaluation: Mapping[str, Any], definitions: Mapping[str, str]) -> list[Metric]:
-    """Return what the Hub gets: these scores, each beside those of the baselines."""
-    found = []
-    for key, name in definitions.items():
-        others = [
-            f"of the baseline {baseline}: {percent(scores[key])}"
-            for baseline, scores in baselines_by_name(evaluation).items()
-        ]
-        found.append(Metric(key, evaluation[key], "; ".join([name, *others]), evaluation["split"]))
-    return found
-
-
 # Cards
 
 
@@ -131,5 +119,12 @@ class Card:
         return "\n\n".join([line, about, *self.tables(evaluation), *evaluation["notes"]]) + "\n"
 
     def metrics(self, evaluation: Mapping[str, Any]) -> list[Metric]:
-        """Return what the Hub gets of evaluation.json."""
-        return metrics_of(evaluation, self.definitions(evaluation))
+        """Return what the Hub gets of evaluation.json: scores, each beside those of the baselines."""
+        found = []
+        for key, name in self.definitions(evaluation).items():
+            others = [
+                f"of the baseline {baseline}: {percent(scores[key])}"
+                for baseline, scores in baselines_by_name(evaluation).items()
+            ]
+            found.append(Metric(key, evaluation[key], "; ".join([name, *others]), evaluation["split"]))
+        return found

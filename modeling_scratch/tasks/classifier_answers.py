@@ -8,7 +8,7 @@ from ..data.text_pairs import TEXT_FIELDS, check_single, pair_columns
 from ..inference.answers import Scored, chosen, gives_numbers, is_multi_label, names_of, ranked, to_scores
 from ..inference.arguments import ALL, SCORE, PredictArguments
 from ..inference.batches import Job
-from ..inference.linear_models import load_any
+from ..inference.classifiers import load_classifier
 from ..report.metrics import NUMBER, ONE_CLASS, SEVERAL, metrics_for_hub
 from ..utils.errors import DataError
 from .answerer import MORE_THAN_ANY, Answer, Answerer, FileRow, Option
@@ -22,7 +22,6 @@ MOST_LABELS = 10  # that a page shows
 class Classification(Answerer):
     """Labels with their probabilities, or numbers. pipe: a `Classifier`."""
 
-    name: ClassVar[str] = "classify"
     summary: ClassVar[str] = (
         "Classify texts. The response to a text has the labels with their probabilities, most likely first."
     )
@@ -35,7 +34,9 @@ class Classification(Answerer):
         """Load a classifier, of pairs if the arguments name two columns; or the linear model of a folder."""
         options = {"top_k": arguments.top_k, "threshold": arguments.threshold}
         of_these = PairClassification if arguments.has_pairs else cls
-        answerer = of_these(load_any(arguments), {"top_k": MORE_THAN_ANY}, options, batch_size=arguments.batch_size)
+        answerer = of_these(
+            load_classifier(arguments), {"top_k": MORE_THAN_ANY}, options, batch_size=arguments.batch_size
+        )
         if gives_numbers(answerer.config) and any(value is not None for value in options.values()):
             raise DataError("the model predicts numbers, without the probabilities that --top_k and --threshold need")
         return answerer
@@ -53,7 +54,7 @@ class Classification(Answerer):
             options["threshold"] = Option(told, 0, 1, float)
         return options
 
-    def _encode(self, texts: Sequence[str], options: Mapping[str, Any]) -> list[Job | None]:
+    def jobs_of(self, texts: Sequence[str], options: Mapping[str, Any]) -> list[Job | None]:
         return self.pipe.read(texts)
 
     def run(self, jobs: Sequence[Job]) -> list[Answer]:

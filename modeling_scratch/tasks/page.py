@@ -9,9 +9,6 @@ from ..utils.errors import DataError, first_few
 from .answerer import MOST_WORDS_NAMED
 
 Component = tuple[str, Mapping[str, Any]]  # a class of Gradio and its arguments
-FONTS = "system-ui", "sans-serif"  # of the reader's system
-LONGEST = 100_000  # characters of a text
-MOST_WAITING = 64  # clicks
 MOST_TOKENS = 512  # that a page can ask for
 CUT = "Only the first {limit:,} tokens were read."
 
@@ -60,18 +57,6 @@ class Page:
     def notes(self, answer: Any) -> list[str]:
         """Return sentences about an answer."""
         return []
-
-
-def label_of(name: str) -> str:
-    """ "text_pair" -> "Text pair"."""
-    text = name.replace("_", " ")
-    return text[:1].upper() + text[1:]
-
-
-def boxes_of(fields: Sequence[str]) -> list[Component]:
-    """Return the components for texts with these names."""
-    lines = {"lines": 5 if len(fields) == 1 else 3, "max_lines": 15}
-    return [("Textbox", {"label": label_of(name), **lines}) for name in fields]
 
 
 def slider(label: str, low: float, high: float, value: float, step: float) -> Component:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from torch.utils.data import Sampler
 from transformers import PreTrainedModel, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from .. import presets
+from ..bridges.model_sources import position_limit
 from ..data.documents import DocumentArguments, Documents, load_documents
 from ..data.packed_documents import NumberedRows, Pieces, SimilarLengths
 from ..report.pretraining import (
@@ -27,6 +27,7 @@ from ..tasks import PRETRAIN
 from ..utils.errors import DataError
 from ..utils.options import option
 from . import fill, write
+from .answerer import record_settings
 from .base import Comparison, Curve, Encoded, Report, Task, Training
 from .card import Card, Metric, Use
 
@@ -75,13 +76,6 @@ class CountEpochs(TrainerCallback):
         self.rows.set_epoch(int(state.epoch or 0))
 
 
-def sampler_of(rows: Any, arguments: TrainingArguments) -> Sampler | None:
-    """Return the order of pieces, in batches of similar length; None for other rows."""
-    if not isinstance(rows, Pieces):
-        return None
-    return SimilarLengths(rows.lengths, rows_a_step(arguments), arguments.seed)
-
-
 class PretrainingCard(Card):
     """The card of the encoder-decoders, and of each model by the objective that a run records."""
 
@@ -109,7 +103,11 @@ class Pretraining(Task):
         return build_tokenizer(options, data.train, checkpoint)
 
     def build_model(self, options: PretrainingModelArguments, data: Documents, tokenizer: Any) -> PreTrainedModel:
-        return build_model(options, tokenizer)
+        model = build_model(options, tokenizer)
+        positions = position_limit(model.config)
+        if options.objective == "clm" and positions is not None:  # else a pipeline samples 256 tokens, whatever fits
+            record_settings(model.config, write.CARD.use.pipeline, max_length=positions)
+        return model
 
     def answerer(self, training: Training) -> PretrainingData:
         """Return the rows of both splits, and what their scores mean."""
@@ -124,7 +122,10 @@ class Pretraining(Task):
         arguments = training.arguments = copy(training.arguments)  # run_config.json has those of the user
         arguments.remove_unused_columns = False  # the collators use columns that the model does not
         arguments.label_names = [data.label_name]
-        batches = {"data_collator": data.collator, "train_sampler": sampler_of(data.train, arguments)}
+        sampler = None
+        if isinstance(data.train, Pieces):
+            sampler = SimilarLengths(data.train.lengths, rows_a_step(arguments), arguments.seed)
+        batches = {"data_collator": data.collator, "train_sampler": sampler}
         return {**batches, "preprocess_logits_for_metrics": token_losses, "callbacks": [CountEpochs(data.train)]}
 
     def metrics(self, training: Training, split: str) -> Callable[..., dict[str, float]]:

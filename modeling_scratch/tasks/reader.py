@@ -11,11 +11,11 @@ from typing_extensions import TypedDict
 
 from ..bridges.model_sources import position_limit
 from ..data.questions import Question, asked_rows
+from ..data.seen_words import unseen_words
 from ..data.text_pairs import parts_of
 from ..inference.answers import shortest
 from ..inference.arguments import ALL, PredictArguments
 from ..inference.batches import Job, check_finite, in_batches
-from ..inference.classification import unseen_words
 from ..inference.loading import load_head
 from ..question_answering import QuestionAnsweringPipeline
 from ..utils.errors import DataError
@@ -50,7 +50,6 @@ class Reader(Answerer):
     `DataError` for a tokenizer without character offsets.
     """
 
-    name: ClassVar[str] = "answer"
     summary: ClassVar[str] = (
         "Answer questions. An answer is a piece of the context, with its probability and its place."
     )

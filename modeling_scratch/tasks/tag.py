@@ -112,7 +112,8 @@ def read_labels(training: Training, split: str) -> list[list[str]]:
     A word that is not read has the most frequent label.
     """
     data, sentences = training.data, training.data.splits[split]
-    answers = training.answerer.pieces_of([one.text for one in sentences])
+    lines = training.answerer.lines([(0, one.text, {}) for one in sentences])
+    answers = [line[training.answerer.column] for line in lines]
     found = [[((one["start"], one["end"]), one["label"]) for one in answer] for answer in answers]
     if data.are_entities:
         spans = [[(span, f"B-{label}") for span, label in each] for each in found]

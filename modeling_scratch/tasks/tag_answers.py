@@ -3,7 +3,6 @@
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,11 +10,11 @@ from transformers import AutoModelForTokenClassification, TokenClassificationPip
 
 from ..bridges.model_limits import NO_LIMIT
 from ..bridges.model_sources import with_padding
+from ..data.seen_words import unseen_words
 from ..data.tables import select
 from ..data.tagged_sentences import are_entities, read_words, words_column
 from ..inference.arguments import PredictArguments
 from ..inference.batches import Job, check_finite, failing_on
-from ..inference.classification import unseen_words
 from ..inference.loading import load_head
 from ..inference.pieces import Piece, entities_of, words_of
 from ..utils.errors import DataError, counted
@@ -43,7 +42,6 @@ class Tagger(Answerer):
     as those beyond the tokenizer's limit, have the label None. Raises `DataError` for a slow tokenizer.
     """
 
-    name: ClassVar[str] = "tag"
     answers = list[Piece]
     summary: ClassVar[str] = "Find the entities of texts, or label their words. start and end count characters."
 
@@ -57,6 +55,7 @@ class Tagger(Answerer):
         if self.finds_entities:
             options = self.settings(model.config)
             options |= {"stride": int(OVERLAP * limit)} if limit < NO_LIMIT else {}
+        self.counter = copy.deepcopy(tokenizer)  # the pipeline changes how its own truncates while the model runs
         place = model.device if device is None else device
         pipe = FinitePipeline(model=model, tokenizer=tokenizer, device=place, **options)
         super().__init__(pipe, batch_size=batch_size)
@@ -72,11 +71,6 @@ class Tagger(Answerer):
         recorded = recorded_settings(config, PIPELINE).get("aggregation_strategy")
         return {"aggregation_strategy": "first" if recorded == "first" else "simple"}
 
-    @cached_property
-    def counter(self) -> Any:
-        """A copy of the tokenizer, as the pipeline changes how its own truncates while the model runs."""
-        return copy.deepcopy(self.pipe.tokenizer)
-
     def job_of(self, text: str, options: Mapping[str, Any]) -> Job:
         encoded = self.counter(text, verbose=False)
         ids, length = encoded["input_ids"], len(encoded["input_ids"])
@@ -90,10 +84,6 @@ class Tagger(Answerer):
             found: Any = self.pipe(texts, batch_size=len(texts))
         pieces_of = entities_of if self.finds_entities else words_of
         return [pieces_of(text, each) for text, each in zip(texts, found)]
-
-    def pieces_of(self, texts: Sequence[str]) -> list[list[Piece]]:
-        """Return the entities or the words of each text."""
-        return [line[self.column] for line in self.lines([(0, text, {}) for text in texts])]
 
     def fields_of(self, answer: list[Piece] | None, options: Mapping[str, Any]) -> dict[str, Any]:
         return {self.column: answer or []}

@@ -1,14 +1,14 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Translate texts with an encoder-decoder."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from transformers import DataCollatorForSeq2Seq, EvalPrediction
 
 from .. import presets
-from ..data.translation_pairs import TranslationData, TranslationDataArguments, load_pairs
+from ..data.translation_pairs import TranslationDataArguments, load_pairs
 from ..inference.text_generators import Translator
 from ..run.callbacks import deciding_metric
 from ..run.layout import TRANSLATIONS
@@ -32,15 +32,6 @@ FEW = (
 )
 
 
-def weights_of(trainer: Any) -> str:
-    """Return what the report calls the saved weights: the best checkpoint, an average, or the last."""
-    if trainer.average is not None:
-        return "average of the weights"
-    if (best := trainer.state.best_model_checkpoint) is None:
-        return "last weights"
-    return f"{Path(best).name}, the best by {deciding_metric(trainer.args).removeprefix('eval_')} on validation"
-
-
 def verdict(split: str, bleu: float, copied: float) -> str:
     """Return what the report says first. copied: the BLEU of the sources themselves."""
     if bleu > copied:
@@ -48,15 +39,6 @@ def verdict(split: str, bleu: float, copied: float) -> str:
     return (
         f"**The Transformer has not learned: its BLEU on {split} is {bleu:.2f}, that of copied sources {copied:.2f}.**"
     )
-
-
-def _examples(data: TranslationData, split: str, translations: Sequence[str]) -> list[dict[str, str]]:
-    """Return the first examples of a split, without selection."""
-    rows = zip(data.splits[split][:EXAMPLES], translations)
-    return [
-        {"source": excerpt(source), "translation": excerpt(text), "reference": excerpt(target)}
-        for (source, target), text in rows
-    ]
 
 
 class TranslationCard(Card):
@@ -99,12 +81,14 @@ class Translating(Task):
 
     def encode(self, training: Training, split: str) -> Encoded:
         data, options, notes = training.data, training.options, list[str]()
-        if split != "train" and (cut := training.answerer.count_cut(data.sources(split))):
-            limit = f"--max_length {options.max_length}"
-            notes = [f"{split}: {cut:,} sources exceed {limit} and are truncated before translation"]
+        longest = options.max_length
+        if split != "train":
+            cut = sum(len(tokens) > longest for tokens in training.answerer.encode_all(data.sources(split)))
+            told = f"{split}: {cut:,} sources exceed --max_length {longest} and are truncated before translation"
+            notes = [told] if cut else []
         if split == "test":  # translated, not scored token by token
             return Encoded(None, [], notes=notes)
-        encoded = encode_pairs(data, split, training.tokenizer, options.max_length)
+        encoded = encode_pairs(data, split, training.tokenizer, longest)
         if split == "train" and len(encoded.rows) < FEW_PAIRS and not options.model_name_or_path:
             notes.append(FEW.format(len(encoded.rows)))
         return encoded._replace(notes=[*encoded.notes, *notes])
@@ -139,9 +123,13 @@ class Translating(Task):
 
     def settle(self, training: Training, trainer: Any) -> None:
         """Say which weights these are, and record the search of the translations."""
-        translator = training.answerer
+        translator, training.weights = training.answerer, "last weights"
         translator.generation |= training.arguments.beam_search
-        training.weights = weights_of(trainer)
+        if trainer.average is not None:
+            training.weights = "average of the weights"
+        elif best := trainer.state.best_model_checkpoint:
+            metric = deciding_metric(trainer.args).removeprefix("eval_")
+            training.weights = f"{Path(best).name}, the best by {metric} on validation"
         translator.model.generation_config.update(**translator.generation)
 
     def report(self, training: Training, trainer: Any, split: str, predicted: Any) -> Report:
@@ -156,12 +144,15 @@ class Translating(Task):
             texts = [translation.text for translation in translations]
             scores = score_translations(texts, data.targets(each))
             what = f"{each}: {len(texts):,} texts, {training.weights}, beam {translator.generation['num_beams']}"
-            if cut := sum(translation.is_cut for translation in translations):
+            if cut := sum(translation.cut_after is not None for translation in translations):
                 what += f"; {cut:,} translations have no end token and were cut at {limit} tokens"
             tables.append(score_table(scores, what))
             write_text(output / TRANSLATIONS.format(each), "".join(" ".join(text.split()) + "\n" for text in texts))
             evaluation[each] = [score._asdict() for score in scores]
-            evaluation["examples"] = _examples(data, each, texts)
+            evaluation["examples"] = [
+                {"source": excerpt(source), "translation": excerpt(text), "reference": excerpt(target)}
+                for (source, target), text in zip(data.splits[each][:EXAMPLES], texts)
+            ]
         copied, *_ = score_translations(data.sources(split), data.targets(split))  # the last
         return Report("\n\n".join([verdict(split, scores[0].value, copied.value), *tables]) + "\n", evaluation)
 

@@ -26,7 +26,6 @@ GENERATION = {"num_beams": "The number of beams.", "max_new_tokens": "The maximu
 class Translation(Answerer):
     """Translations. pipe: a `Translator`. defaults: arguments of generate."""
 
-    name: ClassVar[str] = "translate"
     summary: ClassVar[str] = "Translate texts."
     column, answers, is_always_list, has_lines = "translation", list[dict[str, str]], True, True
 

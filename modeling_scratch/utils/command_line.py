@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from difflib import get_close_matches
+from functools import partial
 from typing import Any, NoReturn
 
 import transformers
@@ -124,6 +125,13 @@ def hide_progress_bars() -> None:
     for name in ("datasets", "huggingface_hub.utils"):
         if library := sys.modules.get(name):  # what is not loaded yet has no bars to show
             library.disable_progress_bars()
+
+
+def main_of(
+    program: Callable[..., None], dataclass_types: Any, description: str | None, first: str | None = None
+) -> Callable[..., None]:
+    """Return what `run_program` does as a function of the command line."""
+    return partial(run_program, program, dataclass_types, description, first=first)
 
 
 def run_program(

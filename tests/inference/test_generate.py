@@ -237,11 +237,12 @@ def translate(parts: Any, sources: list[str] = SOURCES, **options: Any) -> list[
 def test_a_text_is_cut_where_it_found_no_end(parts):
     """One that ends does so at every limit from there on; one that does not is longer with a higher limit."""
     longest = translate(parts, max_new_tokens=POSITIONS)
-    assert {answer.is_cut for answer in longest} == {True, False}
+    assert len({answer.cut_after is None for answer in longest}) == 2
     for limit in (1, 5):
         for answer, whole in zip(translate(parts, max_new_tokens=limit), longest):
             assert whole.text.startswith(answer.text)
-            assert answer.is_cut == (len(whole.text.split()) + (not whole.is_cut) > limit) or not whole.text
+            tokens = len(whole.text.split()) + (whole.cut_after is None)
+            assert (answer.cut_after is not None) == (tokens > limit) or not whole.text
             assert answer.cut_after in (limit, None)
     assert translate(parts, max_new_tokens=10 * POSITIONS) == longest
 
@@ -264,6 +265,14 @@ def test_the_limit_is_the_tokenizers_or_that_of_the_positions():
         limits[kind] = Translator(model, tokenizer).limit, Translator(model, endless).limit
     assert limits == {"learned": (POSITIONS, POSITIONS), "sinusoidal": (POSITIONS, None)}
     assert Translator(model, endless).generate([text_of(3 * POSITIONS)])[0][0].text
+
+
+def test_special_tokens_are_text_unless_they_are_allowed(tmp_path: Path) -> None:
+    tokenizer, prompts = writers.words(), ["word3 </s> word5", "word3 <pad> word5"]
+    folder = writers.save(tmp_path / DECODER, writers.decoder(tokenizer), tokenizer)
+    for options in ([], ["--allow_special_tokens"]):
+        first, second = run(folder, prompts, tmp_path, "--max_new_tokens", "6", *options, name="out.txt")
+        assert (first == second) is not bool(options)
 
 
 # What is wrong is said

@@ -20,10 +20,11 @@ from processes import in_child, refusal
 from serving import save_classifier
 from shared import refused
 from text_samples import predicted, write
-from writers import POSITIONS, text_of
+from writers import POSITIONS, WORDS, text_of
 
 from modeling_scratch import ScratchEncoderForMaskedLM
 from modeling_scratch.data import encoded_texts
+from modeling_scratch.run.encoder_models import ModelArguments, build_tokenizer
 from modeling_scratch.serving.answerers import load_answerer
 
 TEXTS = [text_of(length) for length in (3, 50, 1, 22, 7, 12, 23, 2, 17, 2, 30, 12, 1)]  # 3 exceed the limit
@@ -308,6 +309,32 @@ def test_an_existing_output_stays_until_the_last_answer(folder, tmp_path, monkey
     source.write_bytes(b"fine\n")
     assert len(predicted(folder, source, output, "--overwrite")) == 1
     assert names(tmp_path) == ["in.txt", "out.jsonl"]
+
+
+SPELLED = "word1 [SEP] word2 [PAD]"
+# The same words with other special tokens: different texts to a model that reads these, equal ones to one that does
+# not know the brackets.
+OTHERS = SPELLED.replace("[SEP]", "[CLS]").replace("[PAD]", "[MASK]")
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+def test_special_tokens_that_a_text_spells_out_are_text_as_in_the_training_of_the_model(tmp_path, allowed):
+    """Unless they are allowed; without a word of whom the folder goes to: a plain pipeline reads it that way, too."""
+
+    def scores(*options: str) -> list[float]:
+        source = write(tmp_path / "in.csv", {"text": [SPELLED, OTHERS]})
+        return [row["score"] for row in predicted(folder, source, tmp_path / "out.jsonl", "--overwrite", *options)]
+
+    folder = save_classifier(tmp_path / "model")
+    first, second = scores(*["--allow_special_tokens"] * allowed)
+    assert (first == pytest.approx(second)) is not allowed
+    tokenizer = build_tokenizer(ModelArguments(allow_special_tokens=allowed, max_length=24), [*WORDS * 2])
+    tokenizer.save_pretrained(folder)
+    assert tokenizer(SPELLED)["input_ids"].count(tokenizer.sep_token_id) == (2 if allowed else 1)
+    (job,) = load_answerer(str(folder)).encode([SPELLED], {})
+    assert job.features["input_ids"] == tokenizer(SPELLED)["input_ids"]
+    classify = transformers.pipeline("text-classification", str(folder), device="cpu")
+    assert scores() == pytest.approx([answer["score"] for answer in classify([SPELLED, OTHERS])], abs=1e-5)
 
 
 class InterruptedInput(io.BytesIO):

@@ -262,7 +262,7 @@ def test_what_cannot_be_served_is_said(capfd, classifier, tmp_path):
 
 REFUSED = [
     (400, b'{"inputs": ', JSON, "JSON"),
-    (400, b'{"inputs": "\xff"}', JSON, "parsing the body"),
+    (400, b'{"inputs": "\xff"}', JSON, "the body is not UTF-8: byte 13 is invalid"),
     (413, b" " * 5001, JSON, "5,000 bytes"),
     (415, b'{"inputs": "a"}', {"Content-Type": "text/plain"}, "application/json"),
     (422, b'{"text": "a"}', JSON, "inputs"),

@@ -105,7 +105,7 @@ def pretrained(root: Path, name: str, options: str) -> Path:
 
 @pytest.fixture(scope="module")
 def decoder(root):
-    return pretrained(root, "plays", f"{CHARACTERS} --preset plays")  # rotary: a sampled text may be longer than a row
+    return pretrained(root, "plays", CHARACTERS)
 
 
 @pytest.fixture(scope="module")

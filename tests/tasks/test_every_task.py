@@ -134,7 +134,9 @@ def test_a_stopped_run_is_resumed_to_the_same_weights(
     shutil.rmtree(checkpoints_in(output)[-1])
     assert told in refusal(capsys, train, name, data, output, f"--resume_from_checkpoint last {changed}")
     train(name, data, output, "--resume_from_checkpoint last")
-    assert f"next: modeling-scratch predict --model {output} --input" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert f"next: modeling-scratch predict --model {output} --input" in printed
+    assert ("--text 'a question' --text_pair 'a context'" in printed) == (name == "answer")
     before, after = (load_file(folder / "model.safetensors") for folder in (whole, output))
     assert all(weight.equal(after[key]) for key, weight in before.items())
 

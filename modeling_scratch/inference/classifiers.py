@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Linear models of n-grams of words: how they read texts, how they are saved without pickle, and what they answer.
+"""Classifiers, from texts to tokens and from those of a batch to logits: Transformers, and linear models of n-grams.
 
-A folder holds linear.json, with the n-grams and the classes, and weights.safetensors.
+The folder of a linear model holds linear.json, with the n-grams and the classes, and weights.safetensors, no pickle.
 """
 
 import re
@@ -18,16 +18,60 @@ from safetensors.numpy import load_file, save_file
 from scipy.sparse import csr_matrix
 from scipy.special import expit
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
-from transformers import PreTrainedConfig
+from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding, PreTrainedConfig
 
+from ..bridges.model_limits import NO_LIMIT
 from ..bridges.model_sources import LINEAR_MODEL, LINEAR_WEIGHTS, is_linear
+from ..data.encoded_texts import shortened_lists
+from ..data.seen_words import unseen_words
+from ..data.text_pairs import parts_of, text_lists
 from ..utils.errors import DataError
 from ..utils.files import read_json, write_json
 from .arguments import PredictArguments
-from .batches import Job
-from .classification import Classifier, is_empty, load_classifier
+from .batches import Job, check_finite, failing_on
+from .loading import load_head
 
 WORD = r"\b\w+\b"  # includes one-letter words ("I", "a", "7 of 10"), unlike scikit-learn's default
+
+
+@dataclass
+class Classifier:
+    """A model and its tokenizer, which truncates to `limit` tokens; None: to none."""
+
+    model: Any
+    tokenizer: Any = None
+    limit: int | None = None
+
+    @property
+    def device(self) -> torch.device:
+        return self.model.device
+
+    def read(self, texts: Sequence[str]) -> list[Job | None]:
+        """Tokenise the texts, truncated to the limit; None for those without a token."""
+        lists = text_lists(texts) if self.limit is None else shortened_lists(texts, self.tokenizer, self.limit)
+        encoded = self.tokenizer(*lists, truncation=self.limit is not None, max_length=self.limit, verbose=False)
+        encodings = encoded.encodings or [None] * len(texts)
+        lengths: list[int] = []
+        if self.limit is not None and encoded.encodings is None:  # slow tokenizers do not report truncation
+            lengths = [len(ids) for ids in self.tokenizer(*lists, verbose=False)["input_ids"]]
+        jobs = list[Job | None]()
+        for row, (text, encoding) in enumerate(zip(texts, encodings)):
+            features = {name: values[row] for name, values in encoded.items()}
+            size = len(features["input_ids"])
+            is_cut = bool(encoding.overflowing) if encoding else bool(lengths) and lengths[row] > size
+            unseen = unseen_words(encoding, self.tokenizer.unk_token_id, parts_of(text)) if encoding else ()
+            jobs.append(Job(features, size, is_cut, unseen=unseen) if size else None)
+        return jobs
+
+    @torch.inference_mode()
+    def logits(self, features: list[Any]) -> torch.Tensor:
+        """Return the logits (B, C) of one batch, whose first text is the longest. Raises `DataError` for NaN."""
+        size = f"{len(features)} texts of up to {len(features[0]['input_ids'])} tokens (--batch_size, --max_length)"
+        with failing_on(f"on {size}"):
+            inputs = DataCollatorWithPadding(self.tokenizer)(features)
+            logits = self.model(**{name: tensor.to(self.device) for name, tensor in inputs.items()}).logits
+        check_finite(logits)
+        return logits.float().cpu()
 
 
 def ngram_counter(longest: int, **options: Any) -> CountVectorizer:
@@ -84,7 +128,7 @@ class LinearWeights(NamedTuple):
 
 @dataclass
 class LinearClassifier(Classifier):
-    """Classifies texts by a linear model. model: has the configuration, with the names of the classes."""
+    """Classifies texts by a linear model. model: has a device and the configuration, with the names of the classes."""
 
     weights: LinearWeights = field(kw_only=True)
     has_pairs: bool = field(kw_only=True)
@@ -92,18 +136,12 @@ class LinearClassifier(Classifier):
     def __post_init__(self) -> None:
         self.counter, self.known = self.weights.counter, {*self.weights.ngrams}
 
-    @property
-    def device(self) -> torch.device:
-        return torch.device("cpu")
-
     def read(self, texts: Sequence[str]) -> list[Job | None]:
-        return [None if is_empty(text) else Job(text, unseen=self._unseen(text)) for text in texts]
+        words = [dict.fromkeys(re.findall(WORD, text.lower())) for text in texts]
+        return [Job(text, unseen=[word for word in own if word not in self.known]) for text, own in zip(texts, words)]
 
     def logits(self, features: list[str]) -> torch.Tensor:
         return torch.from_numpy(self.weights.logits(self.counter.transform(features))).float()
-
-    def _unseen(self, text: str) -> list[str]:
-        return [word for word in dict.fromkeys(re.findall(WORD, text.lower())) if word not in self.known]
 
 
 def load_linear(folder: str | Path) -> LinearClassifier:
@@ -116,7 +154,8 @@ def load_linear(folder: str | Path) -> LinearClassifier:
         weight, bias = arrays["weight"], arrays["bias"]
         weights = LinearWeights(ngrams, weight, bias, arrays.get("idf"), bool(about["one_versus_rest"]))
         has_pairs = bool(about["has_pairs"])
-        classifier = LinearClassifier(SimpleNamespace(config=config), weights=weights, has_pairs=has_pairs)
+        model = SimpleNamespace(config=config, device=torch.device("cpu"))
+        classifier = LinearClassifier(model, weights=weights, has_pairs=has_pairs)
         weights.logits(classifier.counter.transform([""]))
         are_numbers = all(np.isfinite(array).all() for name, array in arrays.items() if name != "bias")
         is_whole = labels and weight.shape == (len(labels), len(ngrams)) and bias.shape == (len(labels),)
@@ -127,13 +166,14 @@ def load_linear(folder: str | Path) -> LinearClassifier:
     return classifier
 
 
-def load_any(arguments: PredictArguments) -> Classifier:
-    """Load a linear model if the folder holds one, or else a classifier.
+def load_classifier(arguments: PredictArguments) -> Classifier:
+    """Load a linear model if the folder holds one, or else a Transformer.
 
     Raises `DataError` if it is damaged, or cannot do what the arguments ask for.
     """
     if not is_linear(arguments.model):
-        return load_classifier(arguments)
+        model, tokenizer = load_head(arguments, AutoModelForSequenceClassification, "not a trained text classifier")
+        return Classifier(model, tokenizer, limit if (limit := tokenizer.model_max_length) < NO_LIMIT else None)
     name, classifier = f"--model {arguments.model}", load_linear(arguments.model)
     if arguments.max_length is not None or arguments.precision != "float32":
         raise DataError(f"{name}: a linear model, on which --max_length and --precision have no effect; remove them")
