@@ -172,12 +172,13 @@ def _pack(
 
 
 def _real_tokens(model: Any, inputs: Inputs, indices: Tensor | None) -> Tensor | None:
-    """(B, T): 1 at real tokens; None if the mask is one of queries and keys.
+    """(B, T): 1 at real tokens; None if the mask is one of queries and keys, or a text has no tokens.
 
     Without a mask, all tokens are real. A causal model with token_indices needs only those up to the last one read.
     """
-    if inputs.attention_mask is not None:
-        return inputs.attention_mask if is_padding_mask(inputs.attention_mask) else None
+    mask = inputs.attention_mask
+    if mask is not None:  # a decoder would attend to all padding of a text without tokens
+        return mask if is_padding_mask(mask) and mask.any(-1).all() else None
     if not model.is_causal or indices is None:
         return torch.ones(inputs.shape, dtype=torch.long)
     read = torch.zeros(inputs.shape, dtype=torch.long)
