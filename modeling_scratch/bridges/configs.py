@@ -12,7 +12,6 @@ import transformers
 from huggingface_hub.errors import StrictDataclassError
 from transformers import PreTrainedConfig
 
-from .. import configuration_scratch
 from ..configuration_scratch import ScratchConfig
 from ..utils.errors import CheckpointError, one_line
 from .decoders import GEMMA3, GPT2, LLAMA, MISTRAL, MPT, PHI, QWEN2, QWEN3
@@ -59,12 +58,11 @@ def convert_config(native: PreTrainedConfig, **overrides: Any) -> ScratchConfig:
     extra = {"native_model_type": family.model_type, "dtype": native.dtype, "architectures": None}
     if native._attn_implementation is not None:
         extra["attn_implementation"] = native._attn_implementation
-    config_class = getattr(configuration_scratch, family.config)
-    if unknown := overrides.keys() - {field.name for field in fields(config_class)}:
-        choices = f"{type(native).__name__} and {config_class.__name__}"
+    if unknown := overrides.keys() - {field.name for field in fields(family.config)}:
+        choices = f"{type(native).__name__} and {family.config.__name__}"
         raise CheckpointError(f"{', '.join(sorted(unknown))}: not a field of {choices}")
     try:
-        config = config_class(**{**found, **labels, **extra, **overrides})
+        config = family.config(**{**found, **labels, **extra, **overrides})
     except StrictDataclassError as error:
         raise CheckpointError(f"{family.model_type}: {error}") from error
     _keep_others(config, native, family)
@@ -111,7 +109,7 @@ def _carried(native: PreTrainedConfig, family: Family) -> dict[str, Any]:
 def _check_accounted(native: PreTrainedConfig, family: Family) -> None:
     """Raise CheckpointError unless each native field is mapped, has the required value or has no effect."""
     wrong = [name for name, value in family.requires.items() if not _is(_value(native, name, value), value)]
-    if native.is_encoder_decoder != (family.config == "ScratchSeq2SeqConfig"):
+    if native.is_encoder_decoder != family.config.is_encoder_decoder:
         wrong.append("is_encoder_decoder")
     if getattr(native, "quantization_config", None) is not None:
         wrong.append("quantization_config")

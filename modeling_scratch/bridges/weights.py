@@ -188,16 +188,11 @@ def native_weights(ours: dict[str, Tensor], family: Family, head: str, slots: Sl
 
 def zeros_of(missing: Iterable[str], family: Family) -> list[str]:
     """Return the missing weights that default to zero."""
-    return [name for name in missing if _fills_with_zeros(name, family)]
+    return [name for name in missing if name.endswith(family.zeros)]
 
 
 def freeze_zeros(model: PreTrainedModel, family: Family) -> None:
     """Freeze the zero biases that native models lack, or do not train: a trained model can go back to its family."""
     for name, weight in model.named_parameters():
-        if _fills_with_zeros(name, family) and not weight.any():
+        if name.endswith(family.zeros) and not weight.any():
             weight.requires_grad_(False)
-
-
-def _fills_with_zeros(name: str, family: Family) -> bool:
-    patterns = (re.escape(zero).replace(r"\{\}", r"\d+") for zero in family.zeros)
-    return any(re.fullmatch(rf"(model\.)?{pattern}", name) for pattern in patterns)
