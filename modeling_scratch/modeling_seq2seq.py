@@ -157,7 +157,7 @@ class ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqPreTrainedModel, Gene
 
     def _prepare_generation_config(self, *args: Any, **kwargs: Any) -> Any:
         """Without prefill_chunk_size, by which generate would cut the source's mask."""
-        config, others = super()._prepare_generation_config(*args, **kwargs)
+        config, others = super()._prepare_generation_config(*args, **kwargs)  # type: ignore[misc]
         config.prefill_chunk_size = None  # the encoder reads the source at once
         return config, others
 

@@ -32,9 +32,15 @@ from ..inputs import (
 )
 from ..positions import rotary_cos_sin
 from ..stack import StackModel, score_bias
-from .attention import eager_attention, has_varlen_kernels, varlen_attention
+from .attention import (
+    attend_once,
+    attend_then_select,
+    eager_attention,
+    has_varlen_kernels,
+    last_block,
+    varlen_attention,
+)
 from .hooks import has_foreign_hooks, has_hooks, has_to_be_called, is_traced, recomputes
-from .last_block import attend_once, attend_then_select, last_block
 from .packing import Packing, make_packing, same_segment
 
 MANY_TEXTS = 32  # from this many texts of one token each, plain matrix products are faster than the fused kernel

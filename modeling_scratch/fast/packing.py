@@ -23,13 +23,7 @@ import torch
 from torch import Tensor
 
 from .bin_packing import arrange, equal_rows
-from .onednn import recurring
-
-
-def positions_from_lengths(lengths: Tensor) -> Tensor:
-    """[0, 1, 2, 0, 1, ...]: positions that restart with each text. (N,) -> (tokens,)."""
-    starts = (lengths.cumsum(0) - lengths).repeat_interleave(lengths)
-    return torch.arange(len(starts), device=lengths.device) - starts
+from .forwards import recurring
 
 
 def same_segment(queries: Tensor, keys: Tensor) -> Tensor:
@@ -170,7 +164,8 @@ def make_packing(
     if room := recurring(packed, weights, tokens.device) - packed:
         pieces.append((0, room, False))
     begins, counts, are_real = (torch.tensor(column) for column in zip(*pieces))  # on the CPU: no synchronisation
-    order = (torch.repeat_interleave(begins, counts) + positions_from_lengths(counts)).clamp(max=len(tokens) - 1)
-    indices = tokens[order.to(tokens.device)]
+    offsets = begins - (counts.cumsum(0) - counts)  # from a packed index to that of its token
+    order = torch.arange(int(counts.sum())) + offsets.repeat_interleave(counts)
+    indices = tokens[order.clamp(max=len(tokens) - 1).to(tokens.device)]
     real = None if are_real.all() else are_real.repeat_interleave(counts).nonzero().flatten().to(tokens.device)
     return Packing(indices, (shape[0], shape[1]), groups, real)

@@ -77,7 +77,7 @@ def test_padding_changes_nothing(case: Case, settings: dict) -> None:
 @engines
 @in_turn(HEADS)
 def test_texts_without_tokens(case: Case, settings: dict) -> None:
-    """Nothing to see in them: finite numbers, and the other texts are as they were. A decoder sees all their padding."""
+    """Nothing to see in them: finite numbers, and the other texts are as they were; a decoder sees their padding."""
     model, inputs = case.model(**settings), case.inputs()
     expected = model(**inputs)
     for empty in [1], [0, 1, 2]:
