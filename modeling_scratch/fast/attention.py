@@ -58,7 +58,7 @@ def eager_attention(
     return output.view_as(query).transpose(1, 2).contiguous(), None
 
 
-def has_varlen_kernels(device: torch.device, dtype: torch.dtype, head_dim: int, traced: bool) -> bool:
+def has_varlen_kernel(device: torch.device, dtype: torch.dtype, head_dim: int, traced: bool) -> bool:
     """Return whether a kernel takes states of this dtype, or of autocast's. Kernels disabled in torch do not count.
 
     traced: in a graph, for which torch 2.13 cannot infer the gradient shapes of the memory-efficient kernel.

@@ -32,14 +32,7 @@ from ..inputs import (
 )
 from ..positions import rotary_cos_sin
 from ..stack import StackModel, score_bias
-from .attention import (
-    attend_once,
-    attend_then_select,
-    eager_attention,
-    has_varlen_kernels,
-    last_block,
-    varlen_attention,
-)
+from .attention import attend_once, attend_then_select, eager_attention, has_varlen_kernel, last_block, varlen_attention
 from .hooks import has_foreign_hooks, has_hooks, has_to_be_called, is_traced, recomputes
 from .packing import Packing, make_packing, same_segment
 
@@ -133,7 +126,7 @@ def _varlen_arguments(
     bounds, longest = kwargs.get("cu_seq_lens_q"), kwargs.get("max_length_q")
     is_given, by_flash = bounds is not None and longest is not None, "flash" in config._attn_implementation
     by_sdpa = config._attn_implementation == "sdpa" and (is_given or not traced)
-    if not by_flash and not (by_sdpa and has_varlen_kernels(lengths.device, model.dtype, config.head_dim, traced)):
+    if not by_flash and not (by_sdpa and has_varlen_kernel(lengths.device, model.dtype, config.head_dim, traced)):
         return None
     if is_given:
         bounds = bounds.to(torch.int32)
