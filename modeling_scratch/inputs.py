@@ -215,12 +215,7 @@ def cross_attention_mask(
     """
     if encoder_hidden_states is None:
         return None
-    check_mask(
-        attention_mask,
-        encoder_hidden_states,
-        "attention_mask",
-        hint="; prefill_chunk_size, which cuts the source, is for decoders",
-    )
+    check_mask(attention_mask, encoder_hidden_states, "attention_mask")
     check_mask_of_scores(config, attention_mask)
     return create_bidirectional_mask(
         config, shape_only(inputs), attention_mask, encoder_hidden_states
@@ -248,7 +243,7 @@ def segment_bounds(lengths: Tensor) -> dict[str, Any]:
 # --- checks, which traced graphs skip -------------------------------------------------------------
 
 
-def check_shape(value: Any, name: str, axes: tuple[int | str, ...], hint: str = "") -> None:
+def check_shape(value: Any, name: str, axes: tuple[int | str, ...]) -> None:
     """Raises ValueError; axes: the size of each axis, or its name where any size but 0 will do."""
     if value is None or is_tracing(value):
         return
@@ -256,12 +251,12 @@ def check_shape(value: Any, name: str, axes: tuple[int | str, ...], hint: str = 
     fits = [size == axis or (isinstance(axis, str) and size) for size, axis in zip(shape, axes)]
     if len(shape) != len(axes) or not all(fits):
         raise ValueError(
-            f"{name} {shape}: has to be a tensor ({', '.join(map(str, axes))}){hint}; of a list, "
+            f"{name} {shape}: has to be a tensor ({', '.join(map(str, axes))}); of a list, "
             f"tokenizers make one by return_tensors='pt', and of a single text {name}[None]."
         )
 
 
-def check_mask(mask: Any, states: Tensor, name: str, past: Any = 0, hint: str = "") -> None:
+def check_mask(mask: Any, states: Tensor, name: str, past: Any = 0) -> None:
     """states (B, T, ...): what is masked, after past cached tokens."""
     if mask is None or is_tracing(states):
         return
@@ -269,7 +264,7 @@ def check_mask(mask: Any, states: Tensor, name: str, past: Any = 0, hint: str = 
         return  # they say what sees what: see check_mask_of_scores
     # A static cache counts on its device, which is not asked.
     tokens = past + states.shape[1] if isinstance(past, int) else "cached and new tokens"
-    check_shape(mask, name, (len(states), tokens), hint)
+    check_shape(mask, name, (len(states), tokens))
     if mask.is_floating_point() and (mask < 0).any():
         raise ValueError(
             f"{name} has negative values: has to be 1 at real tokens and 0 at padding; "

@@ -133,7 +133,7 @@ def refuse_packed(position_ids: Tensor | None, kwargs: dict[str, Any]) -> None:
     if position_ids is not None or "cu_seq_lens_q" in kwargs:
         raise ValueError(
             "An encoder-decoder takes padded batches with masks, not packed ones (position_ids, "
-            "cu_seq_lens_q), and reads the source at once: prefill_chunk_size is not supported."
+            "cu_seq_lens_q)."
         )
 
 
@@ -154,6 +154,12 @@ class ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqPreTrainedModel, Gene
         source = "encoder" if config.share_encoder_decoder_embeddings else "decoder"
         self._tied_weights_keys = {"lm_head.weight": f"model.{source}.embeddings.tokens.weight"}
         self.post_init()
+
+    def _prepare_generation_config(self, *args: Any, **kwargs: Any) -> Any:
+        """Without prefill_chunk_size, by which generate would cut the source's mask."""
+        config, others = super()._prepare_generation_config(*args, **kwargs)  # type: ignore[misc]
+        config.prefill_chunk_size = None  # the encoder reads the source at once
+        return config, others
 
     def prepare_decoder_input_ids_from_labels(self, labels: Tensor) -> Tensor:
         """The decoder's input for labels (B, T): the same tokens, shifted one position to the right."""

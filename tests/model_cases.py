@@ -185,8 +185,8 @@ def low_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fast.bin_packing, "CALL_COST", 100)
     monkeypatch.setattr(fast.bin_packing, "PADDING_COST", 1)
     monkeypatch.setattr(fast.forwards, "LEAST_DROPPED", 1)
-    monkeypatch.setattr(fast.onednn, "LEAST_WORK", 1)
-    monkeypatch.setattr(fast.onednn, "has_faster_library", lambda: fast.onednn.HAS_ONEDNN)
+    monkeypatch.setattr(fast.forwards, "LEAST_WORK", 1)
+    monkeypatch.setattr(fast.forwards, "has_faster_library", lambda: fast.forwards.HAS_ONEDNN)
 
 
 def texts(seed: int = 0, lengths: Sequence[int] = LENGTHS) -> list[Tensor]:

@@ -12,7 +12,6 @@ import transformers
 from huggingface_hub.errors import StrictDataclassError
 from transformers import PreTrainedConfig
 
-from .. import configuration_scratch
 from ..configuration_scratch import ScratchConfig
 from ..utils.errors import CheckpointError, one_line
 from .decoders import GEMMA3, GPT2, LLAMA, MISTRAL, MPT, PHI, QWEN2, QWEN3
@@ -59,26 +58,21 @@ def convert_config(native: PreTrainedConfig, **overrides: Any) -> ScratchConfig:
     extra = {"native_model_type": family.model_type, "dtype": native.dtype, "architectures": None}
     if native._attn_implementation is not None:
         extra["attn_implementation"] = native._attn_implementation
-    config_class = getattr(configuration_scratch, family.config)
-    if unknown := overrides.keys() - {field.name for field in fields(config_class)}:
-        choices = f"{type(native).__name__} and {config_class.__name__}"
+    if unknown := overrides.keys() - {field.name for field in fields(family.config)}:
+        choices = f"{type(native).__name__} and {family.config.__name__}"
         raise CheckpointError(f"{', '.join(sorted(unknown))}: not a field of {choices}")
     try:
-        config = config_class(**{**found, **labels, **extra, **overrides})
+        config = family.config(**{**found, **labels, **extra, **overrides})
     except StrictDataclassError as error:
         raise CheckpointError(f"{family.model_type}: {error}") from error
-    _keep_others(config, native, family)
-    return config
-
-
-def _keep_others(config: ScratchConfig, native: PreTrainedConfig, family: Family) -> None:
-    """Keep what changes no number: attributes that pipelines and users read, and fields for the way back."""
-    for name, value in [*_attributes(native).items(), *((name, getattr(native, name)) for name in OF_CALLS)]:
+    # What changes no number: attributes that pipelines and users read, and fields for the way back.
+    for name, value in {**_attributes(native), **{name: getattr(native, name) for name in OF_CALLS}}.items():
         setattr(config, name, value)
     default = type(native)()
     unused = {name: value for name in family.unused if (value := getattr(native, name)) != getattr(default, name)}
     if unused:
         config.native_fields = unused
+    return config
 
 
 def _attributes(config: PreTrainedConfig) -> dict[str, Any]:
@@ -110,8 +104,8 @@ def _carried(native: PreTrainedConfig, family: Family) -> dict[str, Any]:
 
 def _check_accounted(native: PreTrainedConfig, family: Family) -> None:
     """Raise CheckpointError unless each native field is mapped, has the required value or has no effect."""
-    wrong = [name for name, value in family.requires.items() if not _is(_value(native, name, value), value)]
-    if native.is_encoder_decoder != (family.config == "ScratchSeq2SeqConfig"):
+    wrong = [name for name, value in family.requires.items() if _value(native, name, value) != value]
+    if native.is_encoder_decoder != family.config.is_encoder_decoder:
         wrong.append("is_encoder_decoder")
     if getattr(native, "quantization_config", None) is not None:
         wrong.append("quantization_config")
@@ -153,10 +147,6 @@ def _value(native: Any, name: str, default: Any = None) -> Any:
     for part in name.split("."):
         native = getattr(native, part, default)
     return native
-
-
-def _is(value: Any, wanted: Any) -> bool:
-    return all(one == wanted for one in value) if isinstance(value, list) else value == wanted
 
 
 def _names(theirs: str | tuple[str, ...]) -> tuple[str, ...]:
@@ -262,7 +252,7 @@ def _native_config(config: ScratchConfig, family: Family, head: str) -> PreTrain
     labels = {name: getattr(config, name) for name in LABELS}
     native_class = getattr(transformers, family.heads[head].theirs)
     default = native_class.config_class()
-    found |= {name: value for name, value in family.requires.items() if not _is(getattr(default, name, value), value)}
+    found |= {name: value for name, value in family.requires.items() if getattr(default, name, value) != value}
     if getattr(config, "native_model_type", None) == family.model_type:
         found |= getattr(config, "native_fields", {})
     others = {**_attributes(config), **{name: getattr(config, name) for name in OF_CALLS}, **found, **labels}

@@ -90,7 +90,7 @@ def load_pretrained(
     places, left_out = map_weights(files.files, family, head, slots, where)
     new = _missing(slots, places, family, head, is_own, where)
     for theirs, name, tensor in renamed(places, files.read, native, model, dtype):
-        if ignore_mismatched_sizes and _is_of_head(name, head) and not slots.fits(name, tensor.shape):
+        if ignore_mismatched_sizes and _is_of_head(name, head) and not slots.fits(name, tensor):
             new.append(name)
         else:
             slots.put(name, tensor, theirs)

@@ -4,16 +4,15 @@
 from dataclasses import replace
 from typing import Any
 
+from ..configuration_scratch import ScratchDecoderConfig
 from .tables import (
     ACTIVATION_NAMES,
     GATED,
-    IDS,
     Family,
     Group,
     Head,
     read_layer_types,
     rows,
-    same,
     without,
     write_layer_types,
 )
@@ -35,9 +34,8 @@ _FIXED = {
 }  # fmt: skip
 
 GPT2 = Family(
-    "gpt2", "ScratchDecoderConfig", "transformer",
-    fields={
-        **IDS, **same("vocab_size", "initializer_range", "use_cache", "tie_word_embeddings"),
+    "gpt2", ScratchDecoderConfig, "transformer",
+    renamed={
         "n_positions": "max_position_embeddings", "n_embd": "hidden_size", "n_layer": "num_hidden_layers",
         "n_head": "num_attention_heads", "n_inner": "intermediate_size", "activation_function": "hidden_act",
         ("resid_pdrop", "embd_pdrop"): "hidden_dropout", "attn_pdrop": "attention_dropout",
@@ -62,13 +60,8 @@ GPT2 = Family(
 )  # fmt: skip
 
 LLAMA = Family(
-    "llama", "ScratchDecoderConfig", "model",
-    fields={
-        **IDS, **same("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
-        "num_key_value_heads", "head_dim", "hidden_act", "max_position_embeddings", "initializer_range", "use_cache",
-        "tie_word_embeddings", "rope_parameters", "attention_bias", "mlp_bias", "attention_dropout"),
-        "rms_norm_eps": "norm_eps",
-    },
+    "llama", ScratchDecoderConfig, "model",
+    renamed={"rms_norm_eps": "norm_eps"},
     fixed={**_FIXED, "norm_type": "rms_norm", "position_type": "rotary", "hidden_dropout": 0.0},
     unused=("pretraining_tp",),
     activations=GATED,
@@ -88,7 +81,7 @@ LLAMA = Family(
 def _like_llama(name: str, attention_bias: bool, **changes: Any) -> Family:
     """Return a family with Llama's weights and fixed bias settings."""
     return replace(
-        LLAMA, model_type=name.lower(), fields=without(LLAMA.fields, "attention_bias", "mlp_bias"),
+        LLAMA, model_type=name.lower(),
         fixed={**LLAMA.fixed, "attention_bias": attention_bias, "mlp_bias": False},
         heads=_heads(f"{name}Model", f"{name}ForCausalLM", f"{name}ForSequenceClassification"),
         **changes,
@@ -125,13 +118,10 @@ WINDOWS_BY_LAYER = Group(
 
 MISTRAL = _like_llama("Mistral", attention_bias=False, groups=(ONE_WINDOW,), unused=())
 QWEN2 = _like_llama(
-    "Qwen2", attention_bias=True, zeros=("stack.layers.{}.attention.o_proj.bias",), groups=(WINDOWS_BY_LAYER,),
-    unused=("max_window_layers",),
+    "Qwen2", attention_bias=True, zeros=("o_proj.bias",), groups=(WINDOWS_BY_LAYER,), unused=("max_window_layers",),
 )  # fmt: skip
-QWEN2 = replace(QWEN2, fields=without(QWEN2.fields, "head_dim"))
 QWEN3 = replace(
     QWEN2, model_type="qwen3", zeros=(),
-    fields={**QWEN2.fields, **same("head_dim", "attention_bias")},
     fixed={**without(QWEN2.fixed, "attention_bias"), "query_key_norm": True},
     rows=(*LLAMA.rows, *rows("layers.{}.self_attn.{q,k}_norm stack.layers.{}.attention.{q,k}_norm")),
     heads=_heads("Qwen3Model", "Qwen3ForCausalLM", "Qwen3ForSequenceClassification"),
@@ -140,9 +130,7 @@ QWEN3 = replace(
 
 GEMMA3 = replace(
     LLAMA, model_type="gemma3_text",
-    fields={
-        **without(LLAMA.fields, "hidden_act", "mlp_bias", "rope_parameters"), "hidden_activation": "hidden_act",
-    },
+    renamed={**LLAMA.renamed, "hidden_activation": "hidden_act"},
     groups=(
         Group(("sliding_window", "layer_types", "rope_parameters"),
               lambda native: {"sliding_window": native.sliding_window, **read_layer_types(native)},
@@ -169,8 +157,7 @@ GEMMA3 = replace(
 
 PHI = replace(
     LLAMA, model_type="phi", partial_rotary=True,
-    fields={
-        **without(LLAMA.fields, "head_dim", "attention_bias", "mlp_bias", "rms_norm_eps"),
+    renamed={
         ("resid_pdrop", "embd_pdrop"): "hidden_dropout", "layer_norm_eps": "norm_eps", "qk_layernorm": "query_key_norm",
     },
     fixed={
@@ -193,9 +180,8 @@ PHI = replace(
 _DROPOUTS = "hidden_dropout", "attention_dropout"
 
 MPT = Family(
-    "mpt", "ScratchDecoderConfig", "transformer",
-    fields={
-        **IDS, **same("vocab_size", "initializer_range", "use_cache", "tie_word_embeddings"),
+    "mpt", ScratchDecoderConfig, "transformer",
+    renamed={
         "max_seq_len": "max_position_embeddings", "d_model": "hidden_size", "n_layers": "num_hidden_layers",
         "n_heads": "num_attention_heads", "layer_norm_epsilon": "norm_eps",
     },
@@ -224,8 +210,5 @@ MPT = Family(
         norm_f stack.norm
     """),
     heads=_heads("MptModel", "MptForCausalLM", "MptForSequenceClassification"),
-    zeros=(
-        "stack.layers.{}.attention_residual.norm.bias", "stack.layers.{}.feed_forward_residual.norm.bias",
-        "stack.norm.bias",
-    ),
+    zeros=("norm.bias",),
 )  # fmt: skip

@@ -3,7 +3,8 @@
 
 from dataclasses import replace
 
-from .tables import ACTIVATION_NAMES, IDS, Family, Group, Head, rows, same, without
+from ..configuration_scratch import ScratchSeq2SeqConfig
+from .tables import ACTIVATION_NAMES, Family, Group, Head, rows, without
 
 _SIDES = """
     {encoder,decoder}.layers.{}.self_attn.{q,k,v,out}_proj {encoder,decoder}.stack.layers.{}.attention.{q,k,v,o}_proj
@@ -27,10 +28,8 @@ _GENERATION = rows("""
 """)
 
 BART = Family(
-    "bart", "ScratchSeq2SeqConfig", "model",
-    fields={
-        **IDS, **same("vocab_size", "max_position_embeddings", "decoder_layers", "attention_dropout",
-        "activation_dropout", "use_cache", "decoder_start_token_id", "tie_word_embeddings"),
+    "bart", ScratchSeq2SeqConfig, "model",
+    renamed={
         "encoder_layers": "num_hidden_layers", "d_model": "hidden_size", "activation_function": "hidden_act",
         ("encoder_ffn_dim", "decoder_ffn_dim"): "intermediate_size",
         ("encoder_attention_heads", "decoder_attention_heads"): "num_attention_heads",
@@ -55,7 +54,6 @@ BART = Family(
 
 MARIAN = replace(
     BART, model_type="marian",
-    fields={**BART.fields, **same("decoder_vocab_size", "share_encoder_decoder_embeddings")},
     fixed={
         **without(BART.fixed, "share_encoder_decoder_embeddings"), "position_type": "sinusoidal_halves",
         "position_offset": 0, "embedding_norm": False,
@@ -91,10 +89,8 @@ _SIDES_OF_T5 = """
 """
 
 T5 = Family(
-    "t5", "ScratchSeq2SeqConfig", "transformer",
-    fields={
-        **same("vocab_size", "pad_token_id", "eos_token_id", "use_cache", "relative_attention_num_buckets",
-        "relative_attention_max_distance"),
+    "t5", ScratchSeq2SeqConfig, "transformer",
+    renamed={
         "d_model": "hidden_size", "d_kv": "head_dim", "d_ff": "intermediate_size", "num_layers": "num_hidden_layers",
         "num_decoder_layers": "decoder_layers", "num_heads": "num_attention_heads",
         "layer_norm_epsilon": "norm_eps", "feed_forward_proj": "hidden_act",

@@ -5,16 +5,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from ..configuration_scratch import ScratchEncoderConfig
 from .tables import (
     ACTIVATION_NAMES,
     GATED,
-    IDS,
     Family,
     Group,
     Head,
     read_layer_types,
     rows,
-    same,
     without,
     write_layer_types,
 )
@@ -34,10 +33,8 @@ def _heads(
 
 
 BERT = Family(
-    "bert", "ScratchEncoderConfig", "bert",
-    fields={
-        **IDS, **same("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
-        "hidden_act", "max_position_embeddings", "initializer_range", "classifier_dropout", "tie_word_embeddings"),
+    "bert", ScratchEncoderConfig, "bert",
+    renamed={
         "hidden_dropout_prob": "hidden_dropout", "attention_probs_dropout_prob": "attention_dropout",
         "layer_norm_eps": "norm_eps",
     },
@@ -90,7 +87,6 @@ ROBERTA = replace(
 
 ELECTRA = replace(
     BERT, model_type="electra", prefix="electra",
-    fields={**BERT.fields, "embedding_size": "embedding_size"},
     fixed={**BERT.fixed, "classifier_activation": "gelu", "pooler": False},
     unused=("use_cache", "summary_type", "summary_use_proj", "summary_activation", "summary_last_dropout"),
     rows=(*BERT.rows, *rows("embeddings_project embeddings.projection")),
@@ -106,14 +102,15 @@ ELECTRA = replace(
 
 DISTILBERT = replace(
     BERT, model_type="distilbert", prefix="distilbert",
-    fields={
-        **IDS, **same("vocab_size", "max_position_embeddings", "attention_dropout", "initializer_range",
-        "tie_word_embeddings"),
+    renamed={
         "n_layers": "num_hidden_layers", "n_heads": "num_attention_heads", "dim": "hidden_size",
         "hidden_dim": "intermediate_size", "activation": "hidden_act", "dropout": "hidden_dropout",
-        "seq_classif_dropout": "classifier_dropout", "qa_dropout": "qa_dropout",
+        "seq_classif_dropout": "classifier_dropout",
     },
-    fixed={**BERT.fixed, "norm_eps": 1e-12, "type_vocab_size": 0, "classifier_activation": "relu", "pooler": False},
+    fixed={
+        **without(BERT.fixed, "qa_dropout"), "norm_eps": 1e-12, "type_vocab_size": 0, "classifier_activation": "relu",
+        "pooler": False,
+    },
     groups=(), requires={}, unused=("sinusoidal_pos_embds",),  # sinusoidal positions are stored, too
     rows=rows("""
         embeddings.{word,position}_embeddings embeddings.{tokens,positions}
@@ -147,13 +144,8 @@ def _write_special_tokens(config: Any) -> dict[str, Any]:
 _HIDDEN_LAYER = "the hidden layer of its head ends with a norm, norm(act(x W)), which no such head here has"
 
 MODERNBERT = Family(
-    "modernbert", "ScratchEncoderConfig", "model",
-    fields={
-        **IDS, **same("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
-        "max_position_embeddings", "initializer_range", "norm_eps", "attention_bias", "mlp_bias", "attention_dropout",
-        "sparse_prediction", "tie_word_embeddings"),
-        "hidden_activation": "hidden_act", "mlp_dropout": "activation_dropout",
-    },
+    "modernbert", ScratchEncoderConfig, "model",
+    renamed={"hidden_activation": "hidden_act", "mlp_dropout": "activation_dropout"},
     groups=(
         Group(("local_attention", "layer_types", "rope_parameters"),
               lambda native: {"sliding_window": native.local_attention // 2, **read_layer_types(native)},
@@ -194,8 +186,5 @@ MODERNBERT = Family(
         _HIDDEN_LAYER,
     ),
     left_out=(r"classifier\.(weight|bias)",),
-    zeros=(
-        "embeddings.norm.bias", "stack.layers.{}.attention_residual.norm.bias",
-        "stack.layers.{}.feed_forward_residual.norm.bias", "stack.norm.bias", "lm_head.dense.bias", "lm_head.norm.bias",
-    ),
+    zeros=("norm.bias", "lm_head.dense.bias"),
 )  # fmt: skip

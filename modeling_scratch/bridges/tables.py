@@ -6,9 +6,15 @@ Read from left to right, a table converts a native checkpoint; from right to lef
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 from itertools import product
 from typing import Any
+
+import transformers
+from transformers import PreTrainedConfig
+
+from ..configuration_scratch import ScratchConfig
 
 
 @dataclass(frozen=True)
@@ -72,8 +78,8 @@ class Group:
 class Family:
     """The tables of one native model_type.
 
-    - config: the name of our config class; prefix: that of the base model's weights in a model with a head.
-    - fields: a native field, or several that must agree -> ours; groups: the others that are carried over.
+    - config: our config class; prefix: the name of the base model's weights in a model with a head.
+    - renamed: a native field, or several that must agree -> ours; groups: those that are carried over jointly.
     - fixed: our fields that the native architecture determines.
     - requires: native fields with the only supported value.
     - unused: native fields without effect on the forward pass.
@@ -84,14 +90,14 @@ class Family:
     - other_heads: ends of the names of native classes whose heads have no counterpart -> why.
     - left_out: patterns of weights without effect, such as position buffers.
     - copies: native weights that are copies of another one, and not read, where the head is not tied.
-    - zeros: our biases that are zero in the native model.
+    - zeros: ends of the names of our biases that are zero in the native model.
     - unties_head: a head that the checkpoint lacks is tied to the embeddings, whatever the config says.
     """
 
     model_type: str
-    config: str
+    config: type[ScratchConfig]
     prefix: str
-    fields: Mapping[str | tuple[str, ...], str]
+    renamed: Mapping[str | tuple[str, ...], str]
     fixed: Mapping[str, Any]
     rows: tuple[WeightRow, ...]
     heads: Mapping[str, Head]
@@ -107,6 +113,15 @@ class Family:
     copies: Mapping[str, str] = field(default_factory=dict)
     zeros: tuple[str, ...] = ()
     unties_head: bool = False
+
+    @cached_property
+    def fields(self) -> dict[str | tuple[str, ...], str]:
+        """Native fields -> ours, one by one: those that are renamed, and all others of the same name."""
+        theirs = getattr(transformers, next(iter(self.heads.values())).theirs).config_class
+        names = {each.name for each in fields(theirs)} & {each.name for each in fields(self.config)}
+        names -= {each.name for each in fields(PreTrainedConfig)} | self.fixed.keys() | set(self.renamed.values())
+        names -= self.requires.keys() | set(self.unused).union(*(group.theirs for group in self.groups))
+        return {**self.renamed, **{name: name for name in sorted(names)}}
 
 
 def rows(table: str, transposed: str = "") -> tuple[WeightRow, ...]:
@@ -153,10 +168,6 @@ def write_layer_types(config: Any) -> dict[str, Any]:
     }
 
 
-def same(*names: str) -> dict[str | tuple[str, ...], str]:
-    return {name: name for name in names}
-
-
 def without(table: Mapping[Any, Any], *names: str) -> dict[Any, Any]:
     return {name: value for name, value in table.items() if name not in names}
 
@@ -169,4 +180,3 @@ ACTIVATION_NAMES = {
 GATED = {
     "silu": "swiglu", "gelu": "geglu", "relu": "reglu", "gelu_pytorch_tanh": "geglu_tanh", "gelu_new": "geglu_tanh",
 }  # fmt: skip
-IDS = same("pad_token_id", "bos_token_id", "eos_token_id")

@@ -23,12 +23,11 @@ class Names:
     def __init__(self, family: Family, head: str) -> None:
         base = "" if head.endswith("Model") else "model."
         rows = [(row, "") for row in family.heads[head].rows] + [(row, base) for row in family.rows]
-        self.rows = [(self._pattern(row.theirs, family.prefix), row, prefix) for row, prefix in rows]
-
-    @staticmethod
-    def _pattern(name: str, prefix: str) -> re.Pattern:
-        name = re.escape(name.removeprefix(f"{prefix}.")).replace(r"\{\}", r"(?P<layer>\d+)")
-        return re.compile(rf"(?:{prefix}\.)?{name}(?P<kind>\.weight|\.bias)?")
+        self.rows: list[tuple[re.Pattern, WeightRow, str]] = []
+        for row, prefix in rows:
+            name = re.escape(row.theirs.removeprefix(f"{family.prefix}.")).replace(r"\{\}", r"(?P<layer>\d+)")
+            pattern = re.compile(rf"(?:{family.prefix}\.)?{name}(?P<kind>\.weight|\.bias)?")
+            self.rows.append((pattern, row, prefix))
 
     def find(self, theirs: str) -> tuple[WeightRow, tuple[str, ...]] | None:
         """Return the table row and our names for a native weight, or None."""
@@ -84,13 +83,13 @@ class Slots:
         dtypes = (weight.dtype for weight in self.filled.values() if weight.is_floating_point())
         return next(dtypes, torch.get_default_dtype())
 
-    def fits(self, name: str, shape: torch.Size) -> bool:
-        return _without_ones(self.weights[name].shape) == _without_ones(shape)
+    def fits(self, name: str, tensor: Tensor) -> bool:
+        return self.weights[name].squeeze().shape == tensor.squeeze().shape
 
     def put(self, name: str, tensor: Tensor, source: str) -> None:
         """Fill a slot. Raises CheckpointError for a different shape, or values that differ from a tied weight's."""
         empty = self.weights[name]
-        if not self.fits(name, tensor.shape):
+        if not self.fits(name, tensor):
             shapes = f"has shape {tuple(tensor.shape)}, but the config implies {tuple(empty.shape)}"
             raise CheckpointError(f"{source} {shapes}")
         tensor = tensor.reshape(empty.shape)
@@ -104,10 +103,6 @@ class Slots:
         for same in self.names[id(empty)]:
             parent, _, leaf = same.rpartition(".")
             setattr(self.model.get_submodule(parent), leaf, tensor)
-
-
-def _without_ones(shape: torch.Size) -> list[int]:
-    return [size for size in shape if size != 1]
 
 
 WeightMap = dict[str, tuple[WeightRow, tuple[str, ...]]]
@@ -188,16 +183,11 @@ def native_weights(ours: dict[str, Tensor], family: Family, head: str, slots: Sl
 
 def zeros_of(missing: Iterable[str], family: Family) -> list[str]:
     """Return the missing weights that default to zero."""
-    return [name for name in missing if _fills_with_zeros(name, family)]
+    return [name for name in missing if name.endswith(family.zeros)]
 
 
 def freeze_zeros(model: PreTrainedModel, family: Family) -> None:
     """Freeze the zero biases that native models lack, or do not train: a trained model can go back to its family."""
     for name, weight in model.named_parameters():
-        if _fills_with_zeros(name, family) and not weight.any():
+        if name.endswith(family.zeros) and not weight.any():
             weight.requires_grad_(False)
-
-
-def _fills_with_zeros(name: str, family: Family) -> bool:
-    patterns = (re.escape(zero).replace(r"\{\}", r"\d+") for zero in family.zeros)
-    return any(re.fullmatch(rf"(model\.)?{pattern}", name) for pattern in patterns)

@@ -7,7 +7,7 @@ none of it.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from threading import Lock
 from typing import Any
 
@@ -29,26 +29,22 @@ from .text_classification import SortingTextClassificationPipeline
 __all__ = ["SortingTextClassificationPipeline", "disable", "disabled", "enable", "is_enabled", "textbook"]
 
 
-def call(model: Any, *args: Any, **kwargs: Any) -> Any:
-    return fast_call(super(ScratchPreTrainedModel, model).__call__, *args, **kwargs)
+def around(model_class: Any, name: str, fast: Callable) -> tuple[type, str, Any]:
+    """The seam of a method that is inherited, which the fast one gets."""
 
+    def method(model: Any, *args: Any, **kwargs: Any) -> Any:
+        return fast(getattr(super(model_class, model), name), *args, **kwargs)
 
-def generate_of(model_class: Any) -> Callable:
-    def generate(model: Any, *args: Any, **kwargs: Any) -> Any:
-        return fast_generate(super(model_class, model).generate, *args, **kwargs)
-
-    return generate
+    return model_class, name, method
 
 
 # What the engine sets in the classes of the textbook, which have or inherit it.
 SEAMS: tuple[tuple[type, str, Any], ...] = (
     (StackModel, "engine", fast_engine),
-    (ScratchPreTrainedModel, "__call__", call),
     (ScratchPreTrainedModel, "create_masks_for_generate", staticmethod(masks_for_generate)),
-    *(
-        (each, "generate", generate_of(each))
-        for each in (ScratchDecoderForCausalLM, ScratchSeq2SeqForConditionalGeneration)
-    ),
+    around(ScratchPreTrainedModel, "__call__", fast_call),
+    around(ScratchDecoderForCausalLM, "generate", fast_generate),
+    around(ScratchSeq2SeqForConditionalGeneration, "generate", fast_generate),
 )
 TEXTBOOK = [vars(model_class).get(name) for model_class, name, _ in SEAMS]  # None: it is inherited
 _lock = Lock()
@@ -73,8 +69,7 @@ def is_enabled() -> bool:
     return StackModel.engine is fast_engine
 
 
-@contextmanager
-def disabled() -> Iterator[None]:
+def disabled() -> AbstractContextManager[None]:
     """Disable the engine in all threads within this context. The last such context to end restores the state.
 
     >>> from modeling_scratch import fast
@@ -82,19 +77,16 @@ def disabled() -> Iterator[None]:
     ...     fast.is_enabled()
     False
     """
-    with _within("disabled"):
-        yield
+    return _within("disabled")
 
 
-@contextmanager
-def textbook() -> Iterator[None]:
+def textbook() -> AbstractContextManager[None]:
     """Run the formulas of the files within this context, in all threads: eager_attention, and no engine.
 
     Whoever edits them sees the effect, in training, too. Otherwise a fused kernel stands in for eager_attention, unless
     the config says attn_implementation="eager".
     """
-    with _within("textbook"):
-        yield
+    return _within("textbook")
 
 
 def eager_engine(model: Any, inputs: Inputs, *, attention_fn: Any = None, **kwargs: Any) -> Tensor:

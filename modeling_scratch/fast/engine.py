@@ -32,9 +32,8 @@ from ..inputs import (
 )
 from ..positions import rotary_cos_sin
 from ..stack import StackModel, score_bias
-from .attention import eager_attention, has_varlen_kernels, varlen_attention
+from .attention import attend_once, attend_then_select, eager_attention, has_varlen_kernel, last_block, varlen_attention
 from .hooks import has_foreign_hooks, has_hooks, has_to_be_called, is_traced, recomputes
-from .last_block import attend_once, attend_then_select, last_block
 from .packing import Packing, make_packing, same_segment
 
 MANY_TEXTS = 32  # from this many texts of one token each, plain matrix products are faster than the fused kernel
@@ -127,7 +126,7 @@ def _varlen_arguments(
     bounds, longest = kwargs.get("cu_seq_lens_q"), kwargs.get("max_length_q")
     is_given, by_flash = bounds is not None and longest is not None, "flash" in config._attn_implementation
     by_sdpa = config._attn_implementation == "sdpa" and (is_given or not traced)
-    if not by_flash and not (by_sdpa and has_varlen_kernels(lengths.device, model.dtype, config.head_dim, traced)):
+    if not by_flash and not (by_sdpa and has_varlen_kernel(lengths.device, model.dtype, config.head_dim, traced)):
         return None
     if is_given:
         bounds = bounds.to(torch.int32)
@@ -172,12 +171,13 @@ def _pack(
 
 
 def _real_tokens(model: Any, inputs: Inputs, indices: Tensor | None) -> Tensor | None:
-    """(B, T): 1 at real tokens; None if the mask is one of queries and keys.
+    """(B, T): 1 at real tokens; None if the mask is one of queries and keys, or a text has no tokens.
 
     Without a mask, all tokens are real. A causal model with token_indices needs only those up to the last one read.
     """
-    if inputs.attention_mask is not None:
-        return inputs.attention_mask if is_padding_mask(inputs.attention_mask) else None
+    mask = inputs.attention_mask
+    if mask is not None:  # a decoder would attend to all padding of a text without tokens
+        return mask if is_padding_mask(mask) and mask.any(-1).all() else None
     if not model.is_causal or indices is None:
         return torch.ones(inputs.shape, dtype=torch.long)
     read = torch.zeros(inputs.shape, dtype=torch.long)

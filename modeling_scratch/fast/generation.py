@@ -1,16 +1,11 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Faster generation: which way a call goes; masks of a static cache; on a CPU, the output projection of few rows.
-
-Shapes: B batch, T length, E embedding size, V vocabulary.
-"""
+"""Faster generation: which way a call goes, and masks of a static cache. Shapes: B batch, T length."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import Any
 
-import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 from transformers.generation import GenerationConfig, GenerationMode
 from transformers.integrations.deepspeed import is_deepspeed_zero3_enabled
 from transformers.integrations.fsdp import is_fsdp_managed_module
@@ -18,19 +13,10 @@ from transformers.integrations.fsdp import is_fsdp_managed_module
 from ..inputs import MASKS
 from .beam_search import beam_search
 from .captured_decoding import captured_decoding, decodes_captured
-from .hooks import FastForward, in_place, is_compiled, is_plain_linear
-from .onednn import has_gradient, linear, onednn_linear, suits_onednn
+from .forwards import quick_head
+from .hooks import in_place, is_compiled
 
-MANY_ROWS = 256  # from this many rows per call, the default product is equally fast
-WORTH_A_COPY = 8  # calls after which a copy of the weights pays off
 DENSE = "eager", "sdpa"  # attention backends that take a mask of booleans
-# torch has no public name for packing a weight in advance; without this one, weights are not packed.
-CAN_PACK = hasattr(torch.ops.mkldnn, "_reorder_linear_weight")
-
-
-def packed_weight(layer: nn.Linear) -> Tensor:
-    """A copy of the weights in oneDNN's layout."""
-    return torch.ops.mkldnn._reorder_linear_weight(layer.weight.detach(), 16)  # rows; any but 1
 
 
 def fast_generate(generate: Callable, *args: Any, **kwargs: Any) -> Any:
@@ -79,33 +65,3 @@ def is_plain_call(model: Any, config: GenerationConfig, args: tuple, kwargs: dic
     if kwargs.get("synced_gpus") or is_deepspeed_zero3_enabled() or is_fsdp_managed_module(model):
         return False
     return not config.return_dict_in_generate and config.prefill_chunk_size is None
-
-
-def quick_head(head: nn.Module) -> AbstractContextManager:
-    """Within this context, a plain language-model head computes few rows by a faster product."""
-    return in_place([FewRows(head)] if is_plain_linear(head) and head.weight.device.type == "cpu" else [])
-
-
-class FewRows(FastForward):
-    """x W^T (+ b), (B, T, E) -> (B, T, V), by oneDNN for few rows.
-
-    oneDNN takes half the time of the default product, and a quarter with a copy of the weights in its own layout. The
-    copy is made after enough calls to be worth it, and lives as long as the generation, during which weights do not
-    change.
-    """
-
-    def __init__(self, head: nn.Linear) -> None:
-        super().__init__(head)
-        self.calls = 0
-        self.packed: Tensor | None = None
-
-    def __call__(self, hidden_states: Tensor) -> Tensor:
-        factors = hidden_states, self.layer.weight, self.layer.bias
-        if has_gradient(*factors) or not suits_onednn(*factors):
-            return F.linear(*factors)
-        if hidden_states.shape[:-1].numel() > MANY_ROWS:
-            return linear(*factors)
-        self.calls += 1
-        if self.calls == WORTH_A_COPY and CAN_PACK:
-            self.packed = packed_weight(self.layer)
-        return onednn_linear(hidden_states, self.layer.weight if self.packed is None else self.packed, self.layer.bias)

@@ -23,13 +23,7 @@ import torch
 from torch import Tensor
 
 from .bin_packing import arrange, equal_rows
-from .onednn import recurring
-
-
-def positions_from_lengths(lengths: Tensor) -> Tensor:
-    """[0, 1, 2, 0, 1, ...]: positions that restart with each text. (N,) -> (tokens,)."""
-    starts = (lengths.cumsum(0) - lengths).repeat_interleave(lengths)
-    return torch.arange(len(starts), device=lengths.device) - starts
+from .forwards import recurring
 
 
 def same_segment(queries: Tensor, keys: Tensor) -> Tensor:
@@ -49,10 +43,6 @@ class Group:
     segment_ids: Tensor  # (R, W): the text that each packed token belongs to; padding counts as one
     # Of each type of layer: the mask in the attention backend's format, or None, and the position_bias (R, H, W, W).
     masks: Mapping[str, tuple[Any, Tensor | None]]
-
-    @property
-    def tokens(self) -> int:
-        return self.segment_ids.numel()
 
 
 @dataclass
@@ -92,7 +82,7 @@ class Packing:
 
     def _split(self, states: Tensor) -> list[Tensor]:
         """(1, H, P, D) -> (R, H, W, D) of each group."""
-        sizes = [group.tokens for group in self.groups]
+        sizes = [group.segment_ids.numel() for group in self.groups]
         rest = states.shape[2] - sum(sizes)
         parts = states.split([*sizes, rest], dim=2) if rest or len(sizes) > 1 else [states]
         shapes = (group.segment_ids.shape for group in self.groups)
@@ -116,7 +106,7 @@ class Packing:
             mask, bias = group.masks[kind]
             output, _ = backend(module, *parts, mask, **{**kwargs, "position_bias": bias})  # (R, W, H, D)
             outputs.append(output.flatten(0, 1))
-        if rest := query.shape[2] - sum(group.tokens for group in self.groups):
+        if rest := query.shape[2] - sum(group.segment_ids.numel() for group in self.groups):
             outputs.append(outputs[0].new_zeros(rest, *outputs[0].shape[1:]))
         return (outputs[0] if len(outputs) == 1 else torch.cat(outputs))[None], None
 
@@ -131,7 +121,7 @@ class Packing:
         queries = query.squeeze(0).transpose(0, 1).index_select(0, order)
         for group, *parts in zip(self.groups, self._split(key), self._split(value)):
             places = indices[order] - start
-            inside = (places >= 0) & (places < group.tokens)
+            inside = (places >= 0) & (places < group.segment_ids.numel())
             rows = places[inside] // group.segment_ids.shape[1]
             at = rows, torch.arange(len(rows)) - torch.searchsorted(rows, rows)
             shape = len(group.segment_ids), int(at[1].max()) + 1
@@ -140,7 +130,7 @@ class Packing:
             mask = same_segment(texts, group.segment_ids)
             output, _ = backend(module, in_rows.transpose(1, 2), *parts, mask, **kwargs)  # (R, columns, H, D)
             outputs.append(output[at])
-            start += group.tokens
+            start += group.segment_ids.numel()
         return torch.cat(outputs).index_select(0, order.argsort())[None]
 
 
@@ -166,11 +156,12 @@ def make_packing(
         segment_ids = torch.arange(len(own)).repeat_interleave(own).view(-1, rows.width).to(tokens.device)
         masks = make_masks(segment_ids if len(own) > len(rows.texts) else None, segment_ids.shape)
         groups.append(Group(segment_ids, masks))
-    packed = sum(group.tokens for group in groups)
+    packed = sum(group.segment_ids.numel() for group in groups)
     if room := recurring(packed, weights, tokens.device) - packed:
         pieces.append((0, room, False))
     begins, counts, are_real = (torch.tensor(column) for column in zip(*pieces))  # on the CPU: no synchronisation
-    order = (torch.repeat_interleave(begins, counts) + positions_from_lengths(counts)).clamp(max=len(tokens) - 1)
-    indices = tokens[order.to(tokens.device)]
+    offsets = begins - (counts.cumsum(0) - counts)  # from a packed index to that of its token
+    order = torch.arange(int(counts.sum())) + offsets.repeat_interleave(counts)
+    indices = tokens[order.clamp(max=len(tokens) - 1).to(tokens.device)]
     real = None if are_real.all() else are_real.repeat_interleave(counts).nonzero().flatten().to(tokens.device)
     return Packing(indices, (shape[0], shape[1]), groups, real)

@@ -15,9 +15,8 @@ import torch
 from torch import Tensor, nn
 from transformers import CompileConfig
 
-from ..fast.generation import CAN_PACK, packed_weight
+from ..fast.forwards import CAN_PACK, linear, onednn_linear, packed_weight
 from ..fast.hooks import FastForward, is_plain_linear
-from ..fast.onednn import linear, onednn_linear
 from ..modeling_base import ScratchPreTrainedModel
 from ..utils.errors import DataError
 

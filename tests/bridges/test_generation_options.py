@@ -54,11 +54,8 @@ OPTIONS: list[dict[str, Any]] = [
     {"prefill_chunk_size": 2},
     {"transformers_version": "5.0.0"},
 ]  # fmt: skip
-# What native encoder-decoders compute from a decoder's tokens as a source, or from a part of its mask.
-REFUSED = {
-    "guidance_scale": "guidance_scale, which gives neither, is for decoders",
-    "prefill_chunk_size": "prefill_chunk_size, which cuts it, is for decoders",
-}
+# What native encoder-decoders compute from a decoder's tokens as a source.
+REFUSED = {"guidance_scale": "guidance_scale, which gives neither, is for decoders"}
 
 WORKS = {"assistant_early_exit": {"assistant_model": True}}  # native GPT-2 and T5 fail; drafts change no answer
 SCALED = {("t5", "output_hidden_states")}  # the last states: what divides logits is in the weights of the last norm

@@ -160,14 +160,6 @@ def test_a_sparse_step_is_the_same(case: Case, form: str) -> None:
     torch.testing.assert_close(model(**batch).loss, expected, atol=1e-5, rtol=0)
 
 
-@always
-@pytest.mark.parametrize("pooling", ["first", "mean", "max"])
-@pytest.mark.parametrize("form", ["padded_left", "padded_anywhere", "an_empty_text", "an_empty_segment"])
-def test_every_pooling_is_the_same(form: str, pooling: str) -> None:
-    model = TEXTS.model(classifier_pooling=pooling, num_key_value_heads=2)
-    assert_engines_agree(model, TEXTS, form)
-
-
 # Generation
 
 SEARCHES = {"greedy": {}, "sampling": {"do_sample": True, "top_k": 10}, "beams": {"num_beams": 3}}

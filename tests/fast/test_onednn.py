@@ -13,12 +13,10 @@ from torch.profiler import profile
 from torch.utils.flop_counter import FlopCounterMode
 
 from modeling_scratch import fast
-from modeling_scratch.fast import onednn
-from modeling_scratch.fast.forwards import forwards
-from modeling_scratch.fast.onednn import linear
+from modeling_scratch.fast.forwards import forwards, linear
 
 pytestmark = [
-    pytest.mark.skipif(not onednn.HAS_ONEDNN, reason="torch was built without oneDNN"),
+    pytest.mark.skipif(not fast.forwards.HAS_ONEDNN, reason="torch was built without oneDNN"),
     pytest.mark.filterwarnings("ignore:TF32 acceleration on top of oneDNN"),  # said of any of its flags
     pytest.mark.usefixtures("low_thresholds"),
 ]

@@ -116,7 +116,7 @@ def test_what_each_generation_of_cards_takes(card: tuple, taken: list[int], monk
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: card)
     monkeypatch.setattr(torch.backends.cuda, "is_flash_attention_available", lambda: True)
     sizes = 64, 192, 256, 264, 12
-    assert [n for n in sizes if varlen.has_varlen_kernels(CUDA, torch.bfloat16, n, traced=False)] == taken
+    assert [n for n in sizes if varlen.has_varlen_kernel(CUDA, torch.bfloat16, n, traced=False)] == taken
     for traced in (False, True):
-        assert varlen.has_varlen_kernels(CUDA, torch.float32, 64, traced) == (not traced)
-        assert varlen.has_varlen_kernels(CUDA, torch.float16, 64, traced) == (not traced or bool(taken))
+        assert varlen.has_varlen_kernel(CUDA, torch.float32, 64, traced) == (not traced)
+        assert varlen.has_varlen_kernel(CUDA, torch.float16, 64, traced) == (not traced or bool(taken))

@@ -16,7 +16,7 @@ from transformers import CompileConfig, StoppingCriteriaList
 
 from modeling_scratch import fast
 from modeling_scratch.fast.engine import MANY_TEXTS
-from modeling_scratch.fast.generation import MANY_ROWS, WORTH_A_COPY, quick_head
+from modeling_scratch.fast.forwards import MANY_ROWS, WORTH_A_COPY, quick_head
 
 IDS = draw_ids()
 FEW = IDS[::2], MASK[::2]  # without the text that is padded on the right
