@@ -40,6 +40,7 @@ UNSUPPORTED = {
     **dict.fromkeys(("prediction_loss_only", "label_names"), "the scores are of the labels"),
     "hub_always_push": PUSHED_ONCE,
     "dataloader_drop_last": "each epoch reads every row",
+    "ignore_data_skip": "a resumed run would read rows twice",
     "use_liger_kernel": "it has no kernels for these models",
     "dataloader_persistent_workers": "a resumed run would not draw the dropout of an uninterrupted one",
 }
@@ -132,6 +133,8 @@ class RunArguments:
         with checking_arguments():
             super().__post_init__()  # type: ignore[misc]
         check_reporters(self)
+        if not self.accelerator_config.use_seedable_sampler:
+            raise DataError("--accelerator_config use_seedable_sampler=false: a resumed run could read other rows")
         self.logging_nan_inf_filter = False  # RunTrainer stops at a loss that is not finite, and has to see it
         if self.mixed_precision == "fp16" and self.device.type == "cpu":
             raise DataError("--fp16 requires a GPU; a CPU would train in float32: use --bf16 --use_cpu, or neither")

@@ -221,7 +221,7 @@ def settings_text(data: ReviewData, model: ModelArguments, training: Any) -> str
     texts, what = data.splits["train"].num_rows, "pair" if data.has_pairs else "text"
     return (
         f"{counted(texts, what)}: {sizes}, vocabulary {model.vocab_size:,}, {length_of(training, texts)}; change them "
-        "by --config_overrides, --vocab_size, --num_train_epochs"
+        f"by --config_overrides, --vocab_size, --{'max_steps' if training.max_steps > 0 else 'num_train_epochs'}"
     )
 
 

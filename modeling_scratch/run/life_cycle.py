@@ -29,6 +29,7 @@ class Run:
     digests: Mapping[str, str | None] = field(default_factory=dict)  # of the rows of each split
     noted: dict[str, Any] = field(default_factory=dict)  # further entries of the record
     stages: list[Callable[[], Any]] = field(default_factory=list)  # before the training; each returns its row
+    unlabelled: Sequence[str] = ()  # texts that they read
     wanted: Any = None  # options of the stages, as they are given
     fine_tuned: Any = None  # model arguments that the stages leave; None: those of the user
 

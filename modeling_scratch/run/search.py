@@ -75,7 +75,8 @@ def search(trainer: Trainer, arguments: Any, metric: str) -> str:
     rows: list[dict[str, Any]] = []
 
     def scored(scores: Mapping[str, float]) -> float:
-        values = {name: getattr(trainer.args, name) for name in TRIED}
+        tried = TRIED if arguments.max_steps <= 0 else TRIED[:2]
+        values = {name: getattr(trainer.args, name) for name in tried}
         rows.append({metric: scores[f"eval_{metric}"], "loss": scores["eval_loss"], **values})
         rows.sort(key=partial(rank, metric=metric))
         write_json(Path(arguments.output_dir) / TRIALS, {"trials": rows, "best_arguments": options_of(rows[0])})
@@ -100,4 +101,4 @@ def search(trainer: Trainer, arguments: Any, metric: str) -> str:
 
 def options_of(row: Mapping[str, Any]) -> str:
     """Return the arguments of a trial as options of the command."""
-    return " ".join(f"--{name} {row[name]}" for name in TRIED)
+    return " ".join(f"--{name} {row[name]}" for name in TRIED if name in row)

@@ -9,8 +9,8 @@ from typing import Any
 
 from transformers import DataCollatorWithPadding, set_seed
 
-from ..data.seen_words import save_seen_words
 from ..data.text_pairs import parts_of
+from ..inference.seen_words import save_seen_words
 from ..report.report_files import evaluated_split, predict_split, write_report
 from ..tasks import named
 from ..tasks.base import Task, Training
@@ -74,8 +74,8 @@ def carry_out(
         trainer.compute_metrics = task.metrics(training, split)
         predicted = predict_split(trainer, training.encoded[split].rows, split)
     if run.is_main:
-        if task.answering and is_of_bytes(run.options):
-            save_seen_words(run.folder, data.texts("train"))
+        if task.answering and is_of_bytes(run.groups["model"]):
+            save_seen_words(run.folder, [*data.texts("train"), *run.unlabelled])
         with told("writing the report"):
             report = task.report(training, trainer, split, predicted)
             write_report(trainer, report, report.curve or task.curve)

@@ -61,6 +61,8 @@ REFUSED = {
     "--fsdp full_shard": "--fsdp is not supported: each process holds the whole model here",
     "--dataloader_persistent_workers": "--dataloader_persistent_workers is not supported",
     "--precision auto": "--precision is retired: use --bf16 True",
+    "--ignore_data_skip True": "--ignore_data_skip is not supported: a resumed run would read rows twice",
+    """--accelerator_config '{"use_seedable_sampler":false}'""": "a resumed run could read other rows",
     "--output_dir s3://bucket/run": "--output_dir 's3://bucket/run': must be a local folder",
     "--config_overrides problem_type=regression": "--config_overrides problem_type: determined by",
     "--dataloader_drop_last True": "--dataloader_drop_last is not supported: each epoch reads every row",
@@ -145,8 +147,11 @@ def test_the_groups_of_weight_decay_stay_and_the_head_is_logged(tmp_path: Path) 
 # Early stopping
 
 
-def test_stops_after_so_many_evaluations_without_a_better_one(reviews: Path, tmp_path: Path) -> None:
-    run, options = tmp_path / "run", "--num_train_epochs 40 --ema_decay 0 --save_total_limit 50"
+@pytest.mark.parametrize(("rate", "told"), [("2e-2", "."), ("1e-9", ", and the last of 2 steps with its score.")])
+def test_stops_after_so_many_evaluations_without_a_better_one(
+    rate: str, told: str, reviews: Path, tmp_path: Path
+) -> None:
+    run, options = tmp_path / "run", f"--num_train_epochs 40 --ema_decay 0 --save_total_limit 50 --learning_rate {rate}"
     train(reviews, run, f"{options} --early_stopping_patience 1")
     *accuracies, kept = history(run, "eval_accuracy")
     best = accuracies.index(max(accuracies))
@@ -155,6 +160,7 @@ def test_stops_after_so_many_evaluations_without_a_better_one(reviews: Path, tmp
     last = max(number for number, accuracy in enumerate(accuracies) if accuracy == max(accuracies))  # of equal ones
     chosen = checkpoints_in(run)[last] / "model.safetensors"
     assert (run / "model.safetensors").read_bytes() == chosen.read_bytes()
+    assert f"the best on validation{told}" in (run / "README.md").read_text()
 
 
 @pytest.mark.parametrize(("score", "is_greater"), [("rmse", False), ("eval_mae", False), ("r2", True), ("loss", False)])
@@ -259,6 +265,8 @@ def test_search_keeps_scores_and_no_weights(searched: Path, reviews: Path, tmp_p
     train(reviews, tmp_path / "best", f"--num_train_epochs 2 {found['best_arguments']}")
     scores = json.loads((tmp_path / "best" / "all_results.json").read_text())
     assert (scores["eval_accuracy"], scores["eval_loss"]) == (rows[0]["accuracy"], rows[0]["loss"])
+    train(reviews, tmp_path / "steps", "--search_trials 1 --max_steps 1")
+    assert "num_train_epochs" not in (tmp_path / "steps" / "search.json").read_text()
 
 
 def test_the_best_trial_has_the_highest_score_and_of_equal_ones_the_lowest_loss() -> None:
