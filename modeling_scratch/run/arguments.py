@@ -67,12 +67,6 @@ def check_numbers(arguments: Any) -> None:
         raise DataError("--save_steps 0: must be above 0; --save_strategy no saves no checkpoints")
 
 
-def check_reporters(arguments: Any) -> None:
-    """Raise `DataError` for a service of --report_to whose library is missing."""
-    if missing := [name for name in arguments.report_to if name not in get_available_reporting_integrations()]:
-        raise DataError(f"--report_to {missing[0]}: its library is not installed; install it, or leave the option out")
-
-
 @contextmanager
 def checking_arguments() -> Iterator[None]:
     """Raise a one-line `DataError` for any error of a library that is given the arguments of a run.
@@ -132,7 +126,9 @@ class RunArguments:
             self.disable_tqdm = not (sys.stderr.isatty() or is_in_notebook()) or None
         with checking_arguments():
             super().__post_init__()  # type: ignore[misc]
-        check_reporters(self)
+        if missing := [name for name in self.report_to if name not in get_available_reporting_integrations()]:
+            told = "its library is not installed; install it, or leave the option out"
+            raise DataError(f"--report_to {missing[0]}: {told}")
         if not self.accelerator_config.use_seedable_sampler:
             raise DataError("--accelerator_config use_seedable_sampler=false: a resumed run could read other rows")
         self.logging_nan_inf_filter = False  # RunTrainer stops at a loss that is not finite, and has to see it

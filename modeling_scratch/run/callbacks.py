@@ -122,13 +122,13 @@ def progress_line(entry: Mapping[str, Any], state: TrainerState, is_in_train: bo
 
 def print_lines(trainer: Trainer) -> None:
     """Replace Trainer's own printing of its log, above the progress bar if there is one. A notebook keeps its table."""
+
+    def on_log(callback: Any, args: Any, state: TrainerState, *_: Any, logs: Any, **__: Any) -> None:
+        bar = getattr(callback, "training_bar", None)
+        if state.is_world_process_zero and (line := progress_line(logs, state, trainer.is_in_train)) is not None:
+            (bar.write if bar else print)(line)
+
     callbacks: list[Any] = trainer.callback_handler.callbacks
     for callback in callbacks:
         if type(callback) in (PrinterCallback, ProgressCallback):
-            callback.on_log = partial(print_line, trainer, callback)
-
-
-def print_line(trainer: Trainer, callback: Any, args: Any, state: TrainerState, *_: Any, logs: Any, **__: Any) -> None:
-    bar = getattr(callback, "training_bar", None)
-    if state.is_world_process_zero and (line := progress_line(logs, state, trainer.is_in_train)) is not None:
-        (bar.write if bar else print)(line)
+            callback.on_log = partial(on_log, callback)

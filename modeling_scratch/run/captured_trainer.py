@@ -52,6 +52,7 @@ class CapturedTrainer(Trainer):
     captured: None: on a CUDA device, with bf16, in a run of FEWEST_STEPS updates or more. True: always; on other
     devices, the same static batches are trained on eagerly. False: never. The log names a setting that prevents it.
     compiled: also `torch.compile` each block, which pays after thousands of steps.
+    train_collator: where it is not that of evaluation.
 
     While steps are captured, a loss that is not finite is logged as it is (as with `logging_nan_inf_filter=False`): to
     look at each loss, the host would wait for the device at each step.
@@ -59,9 +60,16 @@ class CapturedTrainer(Trainer):
 
     skips_padding = False  # whether a compute_loss that replaces Trainer's leaves out labels of -100
 
-    def __init__(self, *args: Any, captured: bool | None = None, compiled: bool = False, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        captured: bool | None = None,
+        compiled: bool = False,
+        train_collator: Callable[[Any], Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
-        self.captured, self.compiled = captured, compiled
+        self.captured, self.compiled, self.train_collator = captured, compiled, train_collator
         self.replays: Replays | None = None
         self.filters_losses = self.args.logging_nan_inf_filter
 
@@ -74,13 +82,14 @@ class CapturedTrainer(Trainer):
     def get_train_dataloader(self) -> DataLoader:
         """The batches of Trainer; where steps are captured, packed ones of static sizes."""
         self.stop_replays()
-        if not self._captures():
-            return super().get_train_dataloader()
-        self.replays = Replays(self)
-        self.args.logging_nan_inf_filter = False
-        self.accelerator.dataloader_config.non_blocking = True  # a copy waits for no step
-        given, self.data_collator = self.data_collator, self._static_collator()
+        given = self.data_collator
+        self.data_collator = self.train_collator or given
         try:
+            if self._captures():
+                self.replays = Replays(self)
+                self.args.logging_nan_inf_filter = False
+                self.accelerator.dataloader_config.non_blocking = True  # a copy waits for no step
+                self.data_collator = self._static_collator()
             return super().get_train_dataloader()
         finally:
             self.data_collator = given

@@ -64,23 +64,21 @@ class Report:
         `DataError` for what are no texts, and for a damaged folder.
         """
         given = texts_in(texts, trained_columns(str(self.folder)), "predict")
-        joined = [_text_of(text, self._has_pairs) for text in given]
-        lines = self._answerer.lines([(row, text, {}) for row, text in enumerate(joined)]) if joined else []
-        return [self._named(line) for line in lines]
-
-    def _named(self, line: Mapping[str, Any]) -> dict[str, Any]:
-        probabilities = {each["label"]: each["score"] for each in line["top"] or ()}
-        answer = {name: line[name] for name in ("label", "score")}
-        return answer if gives_numbers(self._answerer.config) else {**answer, "probabilities": probabilities}
-
-    @property
-    def _has_pairs(self) -> bool:
-        return len(pair_columns(str(self.folder))) == 2
+        has_pairs = len(pair_columns(str(self.folder))) == 2
+        joined = [_text_of(text, has_pairs) for text in given]
+        answers = []
+        for line in self._answerer.lines([(row, text, {}) for row, text in enumerate(joined)]) if joined else ():
+            answer = {name: line[name] for name in ("label", "score")}
+            if not gives_numbers(self._answerer.config):
+                answer["probabilities"] = {each["label"]: each["score"] for each in line["top"] or ()}
+            answers.append(answer)
+        return answers
 
     @cached_property
     def _answerer(self) -> Any:
         arguments = PredictArguments(model=str(self.folder))
-        arguments.text_column = list(TEXT_FIELDS) if self._has_pairs else None  # there is no table to have them
+        has_pairs = len(pair_columns(str(self.folder))) == 2
+        arguments.text_column = list(TEXT_FIELDS) if has_pairs else None  # there is no table to have them
         answerer = TASK.answering.load(arguments)
         answerer.defaults["top_k"] = ALL
         return answerer

@@ -160,8 +160,6 @@ def test_the_columns_of_a_pair_are_named(tmp_path: Path) -> None:
     assert choose_columns(rows, "data", ["hypothesis", "premise"]) == ("hypothesis", "premise", "label")
     write(tmp_path / "train.jsonl", columns)
     for names, label, told in (
-        (["premise"] * 2, None, ["--text_column premise", "two different ones for pairs"]),
-        (["premise", "hypothesis", "label"], None, ["--text_column premise", "two different ones for pairs"]),
         (["premise", "label"], "label", ["'label' cannot be both"]),
         (["premise", "answer"], None, ["no column 'answer'"]),
     ):
