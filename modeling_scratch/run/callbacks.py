@@ -35,12 +35,15 @@ class EarlyStopping(TrainerCallback):
         self.patience = patience
 
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        if not state.best_global_step or evaluations_since_best(args, state) < self.patience:
+        name, best = deciding_metric(args), max if args.greater_is_better else min
+        values = [entry[name] for entry in state.log_history if name in entry]
+        since_best = len(values) - 1 - values.index(best(values)) if values else 0  # a tie is no improvement
+        if not state.best_global_step or since_best < self.patience:
             return
         control.should_training_stop = True
         if state.is_world_process_zero and state.global_step < state.max_steps:
-            name, best = args.metric_for_best_model, state.best_global_step
-            print(f"stopped early after step {state.global_step}: best {name} {state.best_metric:g} at step {best}")
+            kept = f"best {args.metric_for_best_model} {state.best_metric:g} at step {state.best_global_step}"
+            print(f"stopped early after step {state.global_step}: {kept}")
 
     on_train_begin = on_save
 
@@ -48,14 +51,6 @@ class EarlyStopping(TrainerCallback):
 def deciding_metric(args: TrainingArguments) -> str:
     """Return the name under which an evaluation has the score that checkpoints are chosen by."""
     return f"eval_{(args.metric_for_best_model or '').removeprefix('eval_')}"
-
-
-def evaluations_since_best(args: TrainingArguments, state: TrainerState) -> int:
-    name = deciding_metric(args)
-    values = [entry[name] for entry in state.log_history if name in entry]
-    if not values:
-        return 0
-    return len(values) - 1 - values.index((max if args.greater_is_better else min)(values))  # a tie is no improvement
 
 
 class WeightAverage(TrainerCallback):

@@ -52,24 +52,17 @@ class CapturedTrainer(Trainer):
     captured: None: on a CUDA device, with bf16, in a run of FEWEST_STEPS updates or more. True: always; on other
     devices, the same static batches are trained on eagerly. False: never. The log names a setting that prevents it.
     compiled: also `torch.compile` each block, which pays after thousands of steps.
-    train_collator: where it is not that of evaluation.
 
     While steps are captured, a loss that is not finite is logged as it is (as with `logging_nan_inf_filter=False`): to
     look at each loss, the host would wait for the device at each step.
     """
 
+    train_collator: Callable[[Any], Any] | None = None  # where it is not that of evaluation
     skips_padding = False  # whether a compute_loss that replaces Trainer's leaves out labels of -100
 
-    def __init__(
-        self,
-        *args: Any,
-        captured: bool | None = None,
-        compiled: bool = False,
-        train_collator: Callable[[Any], Any] | None = None,
-        **kwargs: Any,
-    ) -> None:
+    def __init__(self, *args: Any, captured: bool | None = None, compiled: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.captured, self.compiled, self.train_collator = captured, compiled, train_collator
+        self.captured, self.compiled = captured, compiled
         self.replays: Replays | None = None
         self.filters_losses = self.args.logging_nan_inf_filter
 
@@ -264,7 +257,9 @@ class Replays:
             if self.trainer.replays is not self:
                 return rates.update()
             rates.refresh()
-            settings = str([*map(_settings, optimizer.param_groups)])
+            # What a graph has as constants: all of a parameter group but its rate and the parameters.
+            groups = optimizer.param_groups
+            settings = str([{name: group[name] for name in group if name not in ("params", "lr")} for group in groups])
             try:
                 self._replayed("updates", compute, {"settings": settings, TRAINED: self._with_gradients()})
             except CaptureError as error:
@@ -314,8 +309,3 @@ class Replays:
         if moved := [weight for weight in found if weight.grad is not self.buffers[weight]]:
             gradients = [cast(Tensor, weight.grad) for weight in moved]
             copy_all([self.buffers[weight] for weight in moved], gradients)
-
-
-def _settings(group: Mapping[str, Any]) -> dict[str, Any]:
-    """What a graph has as constants: all of a parameter group but its rate and the parameters."""
-    return {name: value for name, value in group.items() if name not in ("params", "lr")}

@@ -36,7 +36,7 @@ from .layout import EVALUATION, RESULTS
 from .train import train
 
 TASK = named(CLASSIFY)
-IN_MEMORY = "tables-in-memory"  # in the record of a run
+IN_MEMORY = "tables-in-memory"  # in the record of a run, as no file has them
 OPTION = re.compile(r"(`[^`]*`)|(?<![^\s(])--(?=[a-z])")  # or a command, which keeps its hyphens
 
 
@@ -110,8 +110,12 @@ def train_classifier(data: Any = None, output_dir: str | Path = "runs/demo", **o
             check_names(TASK.arguments, options)
             if options.get("search_trials"):
                 raise DataError("search_trials: a search has no report; use `modeling-scratch train-classifier`")
-            groups = built(TASK.arguments, {"output_dir": output_dir, **options, **_source(data)})
-            if data is not None and not isinstance(data, str | Path):
+            is_path = isinstance(data, str | Path)
+            source = {} if data is None else {"data_dir": IN_MEMORY}
+            if is_path:
+                source = {"data_dir" if Path(data).is_dir() else "train_file": data}
+            groups = built(TASK.arguments, {"output_dir": output_dir, **options, **source})
+            if source and not is_path:
                 next(group for group in groups if isinstance(group, DataArguments)).tables = tables_of(data)
             train(TASK, *groups)
         except DataError as error:
@@ -132,15 +136,6 @@ def quiet_saving() -> Iterator[None]:
     finally:
         if is_shown:
             transformers.logging.enable_progress_bar()
-
-
-def _source(data: Any) -> dict[str, Any]:
-    """Return the option that names the data. Runs record that of tables, which no file has."""
-    if data is None:
-        return {}
-    if isinstance(data, str | Path):
-        return {"data_dir" if Path(data).is_dir() else "train_file": data}
-    return {"data_dir": IN_MEMORY}
 
 
 def tables_of(data: Any) -> dict[str, DatasetSource]:

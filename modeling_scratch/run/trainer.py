@@ -66,6 +66,7 @@ class RunTrainer(CapturedTrainer):
     def __init__(
         self,
         *args: Any,
+        train_collator: Callable[[Any], Any] | None = None,  # where it is not that of evaluation
         train_sampler: Sampler | None = None,
         smooths_in_model: bool = False,  # `forward` takes the label smoothing, and computes no logits for padding
         changes: Sequence[Change] = (),
@@ -77,7 +78,8 @@ class RunTrainer(CapturedTrainer):
         super().__init__(*args, captured=captured, **kwargs)
         if not isinstance(self.model, ScratchPreTrainedModel):  # others take num_items_in_batch, and ignore it
             self.model_accepts_loss_kwargs = False
-        self.train_sampler, self.smooths_in_model, self.changes = train_sampler, smooths_in_model, list(changes)
+        self.train_collator, self.train_sampler = train_collator, train_sampler
+        self.smooths_in_model, self.changes = smooths_in_model, list(changes)
         if (layer_decay := getattr(self.args, "layer_decay", None) or 1) != 1:
             body: Any = self.model.base_model_prefix
             self.changes.insert(0, partial(set_rates_by_depth, body=body, decay=layer_decay))

@@ -5,6 +5,7 @@ import json
 import re
 import shlex
 import shutil
+from copy import deepcopy
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,25 +16,20 @@ import pytest
 import torch
 import torch.nn.functional as F
 import train_classifier
-from datasets import Dataset
 from processes import at_call, in_child, refusal
 from shared import redraw
 from sklearn.utils.class_weight import compute_class_weight
 from test_temperature import write_noisy
-from torch import nn
 from transformers import (
     DefaultDataCollator,
     DistilBertConfig,
     DistilBertForSequenceClassification,
     MPNetConfig,
     MPNetForSequenceClassification,
-    PreTrainedConfig,
     PreTrainedModel,
     TrainerCallback,
     TrainerState,
-    TrainingArguments,
 )
-from transformers.modeling_outputs import SequenceClassifierOutput
 from transformers.trainer_pt_utils import LengthGroupedSampler
 from transformers.trainer_utils import TrainOutput
 
@@ -287,10 +283,10 @@ def test_search_keeps_scores_and_no_weights(searched: Path, reviews: Path, tmp_p
 def trained(folder: Path, model: PreTrainedModel, rows: Any, *callbacks: Any, **options: Any) -> TrainOutput:
     given = {"warmup_steps": 0, "max_grad_norm": 0, "save_strategy": "no", "eval_strategy": "no", "ema_decay": 0.0}
     given |= {"num_train_epochs": 1, "use_cpu": True, "disable_tqdm": True, "report_to": "none", **options}
-    resumed = given.pop("resume_from_checkpoint", None)
+    resumed, loss = given.pop("resume_from_checkpoint", None), given.pop("compute_loss_func", None)
     arguments = ClassifierTrainingArguments(str(folder), **given)
     collator = DefaultDataCollator()
-    trainer = RunTrainer(model, arguments, train_dataset=rows, data_collator=collator, callbacks=[*callbacks])
+    trainer = RunTrainer(model, arguments, collator, rows, compute_loss_func=loss, callbacks=[*callbacks])
     return trainer.train(resume_from_checkpoint=resumed)
 
 
@@ -384,20 +380,6 @@ def test_batches_of_similar_lengths_are_others_in_each_epoch() -> None:
 # Class weights: the loss and gradients are those of torch's weighted cross entropy over a whole optimizer step
 
 LABELS = [0, 1, 1, 2, 1, 1, 0, 1]
-FEATURES = torch.randn(8, 4, generator=torch.Generator().manual_seed(0))
-
-
-class Linear(nn.Module):
-    """A classifier of which every text is a vector."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.config, self.layer = PreTrainedConfig(), nn.Linear(4, 3)
-        nn.init.normal_(self.layer.weight, generator=torch.Generator().manual_seed(1))
-        nn.init.zeros_(self.layer.bias)
-
-    def forward(self, features: Any, labels: Any = None) -> SequenceClassifierOutput:
-        return SequenceClassifierOutput(logits=self.layer(features))
 
 
 def test_weights_are_those_of_scikit_learn() -> None:
@@ -412,25 +394,23 @@ def test_a_step_is_that_of_the_weighted_cross_entropy(
     tmp_path: Path, batch: int, accumulated: int, smoothing: float
 ) -> None:
     """Whatever batches the texts of the step are in: they are of unequal weight."""
-    model, reference, weights = Linear(), Linear(), torch.tensor(balanced_weights(LABELS, 3))
-    options: Any = {"reduction": "none", "label_smoothing": smoothing}
-    expected = F.cross_entropy(reference(FEATURES).logits, torch.tensor(LABELS), weights, **options).mean()
+    rows = [{**row, "label": label} for row, label in zip(rows_of(8), LABELS)]
+    model, weights = encoder(num_labels=3, hidden_dropout=0, attention_dropout=0), balanced_weights(LABELS, 3)
+    reference, loss = deepcopy(redraw(model)), WeightedCrossEntropy(torch.tensor(weights), smoothing)
+    inputs = {name: torch.tensor([row[name] for row in rows]) for name in ("input_ids", "attention_mask")}
+    logits, options = reference(**inputs).logits, {"reduction": "none", "label_smoothing": smoothing}
+    expected = F.cross_entropy(logits, torch.tensor(LABELS), torch.tensor(weights), **options).mean()
     expected.backward()
     with torch.no_grad():
         for weight in reference.parameters():
             weight -= 0.5 * weight.grad
-    arguments = TrainingArguments(
-        str(tmp_path), use_cpu=True, report_to=[], max_steps=1, per_device_train_batch_size=batch, optim="sgd",
-        gradient_accumulation_steps=accumulated, learning_rate=0.5, label_smoothing_factor=smoothing,
-        max_grad_norm=0, lr_scheduler_type="constant", save_strategy="no", disable_tqdm=True,
-    )  # fmt: skip
-    rows = Dataset.from_dict({"features": FEATURES.numpy(), "labels": LABELS})
-    loss = WeightedCrossEntropy(weights, smoothing)
-    trainer = RunTrainer(model, arguments, train_dataset=rows, eval_dataset=rows, compute_loss_func=loss)
-    assert trainer.evaluate()["eval_loss"] == pytest.approx(float(expected.detach()), abs=1e-5)
-    assert trainer.train().training_loss == pytest.approx(float(expected.detach()), abs=1e-5)
-    for found, wanted in zip(model.parameters(), reference.parameters()):
-        torch.testing.assert_close(found, wanted)
+    size = {"per_device_train_batch_size": batch, "gradient_accumulation_steps": accumulated, "max_steps": 1}
+    size |= {"learning_rate": 0.5, "optim": "sgd", "lr_scheduler_type": "constant", "weight_decay": 0}
+    found = trained(
+        tmp_path, model, rows, compute_loss_func=loss, label_smoothing_factor=smoothing, **size
+    ).training_loss
+    assert found == pytest.approx(float(expected.detach()), abs=1e-5)
+    torch.testing.assert_close(model.state_dict(), reference.state_dict())
 
 
 def test_the_weights_of_a_run_are_recorded(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
