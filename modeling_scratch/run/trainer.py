@@ -313,12 +313,9 @@ class RunTrainer(CapturedTrainer):
         weights = weights if state_dict is None else state_dict.values()
         if not all(bool(torch.isfinite(weight).all()) for weight in weights):
             raise self._diverged(f"the weights are not finite after step {self.state.global_step}")
-        target = self.target_tokenizer
-        for tokenizer in (
-            self.processing_class,
-            target,
-        ):  # fast ones would save the truncation of their last call
-            if (backend := getattr(tokenizer, "backend_tokenizer", None)) is not None:
+        tokenizer, target = self.processing_class, self.target_tokenizer
+        for each in (tokenizer, target):  # a fast one would save the truncation and the padding of its last call
+            if (backend := getattr(each, "backend_tokenizer", None)) is not None:
                 backend.no_truncation()
                 backend.no_padding()
         super()._save(output_dir, state_dict)
@@ -326,5 +323,5 @@ class RunTrainer(CapturedTrainer):
         if not self.args.should_save:
             return
         (folder / PICKLED_ARGUMENTS).unlink(missing_ok=True)  # run_config.json has them, readable, without tokens
-        if target is not None and target is not self.processing_class:
+        if target is not None and target is not tokenizer:
             target.save_pretrained(folder / TARGET_FOLDER)
