@@ -45,9 +45,12 @@ def model_notes(trainer: "Trainer") -> list[str]:
     return notes
 
 
-def _ties(trainer: "Trainer") -> str:
-    from ..run.callbacks import deciding_metric  # imports Trainer
+def deciding_metric(args: Any) -> str:
+    """Return the name under which an evaluation has the score that checkpoints are chosen by."""
+    return f"eval_{(args.metric_for_best_model or '').removeprefix('eval_')}"
 
+
+def _ties(trainer: "Trainer") -> str:
     name, state = deciding_metric(trainer.args), trainer.state
     equal = [each["step"] for each in state.log_history if each.get(name) == state.best_metric]
     until = {step for step in equal if step <= state.best_global_step}  # the last weights are evaluated once more

@@ -19,6 +19,7 @@ from transformers import (
     TrainingArguments,
 )
 
+from ..report.report_files import deciding_metric
 from ..utils.errors import DataError
 from .checkpoints import checkpoint_at
 from .layout import AVERAGE
@@ -46,11 +47,6 @@ class EarlyStopping(TrainerCallback):
             print(f"stopped early after step {state.global_step}: {kept}")
 
     on_train_begin = on_save
-
-
-def deciding_metric(args: TrainingArguments) -> str:
-    """Return the name under which an evaluation has the score that checkpoints are chosen by."""
-    return f"eval_{(args.metric_for_best_model or '').removeprefix('eval_')}"
 
 
 class WeightAverage(TrainerCallback):

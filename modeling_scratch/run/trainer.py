@@ -26,10 +26,11 @@ from transformers.trainer_utils import EvalLoopOutput, TrainOutput, rotate_check
 
 from ..modeling_base import ScratchPreTrainedModel
 from ..pipelines import TARGET_FOLDER
+from ..report.report_files import deciding_metric
 from ..utils.errors import DataError, DivergedError, one_line
 from ..utils.files import read_json, remove, write_json
 from ..utils.library_messages import hidden_messages
-from .callbacks import EarlyStopping, WeightAverage, deciding_metric, print_lines
+from .callbacks import EarlyStopping, WeightAverage, print_lines
 from .captured_trainer import CapturedTrainer
 from .checkpoints import (
     check_best,
