@@ -23,13 +23,13 @@ from transformers import AutoModelForSequenceClassification, DataCollatorWithPad
 from ..bridges.model_limits import NO_LIMIT
 from ..bridges.model_sources import LINEAR_MODEL, LINEAR_WEIGHTS, is_linear
 from ..data.encoded_texts import shortened_lists
-from ..data.seen_words import unseen_words
 from ..data.text_pairs import parts_of, text_lists
 from ..utils.errors import DataError
 from ..utils.files import read_json, write_json
 from .arguments import PredictArguments
 from .batches import Job, check_finite, failing_on
 from .loading import load_head
+from .seen_words import unseen_words
 
 WORD = r"\b\w+\b"  # includes one-letter words ("I", "a", "7 of 10"), unlike scikit-learn's default
 

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from ..bridges.model_sources import position_limit
-from ..data.seen_words import read_seen_words, unseen_words, words_not_in
 from ..data.text_pairs import SEPARATOR, of_parts, parts_of
 from ..inference.answers import gives_numbers, has_sigmoids
 from ..inference.pieces import WORD
+from ..inference.seen_words import read_seen_words, unseen_words, words_not_in
 from ..tasks import HEADS, action_of_class, named
 from ..utils.errors import DataError
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from tokenization.training import HTML_TAG, WITH_APOSTROPHES
 
-from ..data.seen_words import read_seen_words
+from ..inference.seen_words import read_seen_words
 from .subjects import MASKED, Subject, Tokens, names_of_tokens
 
 # What tokenize.js has, by the names of the tokenizers library: the parts of the tokenizers that this package trains.

@@ -39,10 +39,22 @@ def model_notes(trainer: "Trainer") -> list[str]:
     if trainer.args.load_best_model_at_end and state.best_global_step:
         best, last = f"step {state.best_global_step:,}", f"{state.global_step:,}"
         if state.best_model_checkpoint:
-            notes.append(f"The weights are those of {best} of {last}, the best on validation.")
+            notes.append(f"The weights are those of {best} of {last}, the best on validation{_ties(trainer)}.")
         else:
             notes.append(f"The weights are those of step {last}, the last: those of {best}, the best, were lost.")
     return notes
+
+
+def deciding_metric(args: Any) -> str:
+    """Return the name under which an evaluation has the score that checkpoints are chosen by."""
+    return f"eval_{(args.metric_for_best_model or '').removeprefix('eval_')}"
+
+
+def _ties(trainer: "Trainer") -> str:
+    name, state = deciding_metric(trainer.args), trainer.state
+    equal = [each["step"] for each in state.log_history if each.get(name) == state.best_metric]
+    until = {step for step in equal if step <= state.best_global_step}  # the last weights are evaluated once more
+    return f", and the last of {len(until)} steps with its score" if len(until) > 1 else ""
 
 
 def write_report(trainer: "Trainer", report: Any, curve: Sequence[Any]) -> None:

@@ -40,6 +40,7 @@ UNSUPPORTED = {
     **dict.fromkeys(("prediction_loss_only", "label_names"), "the scores are of the labels"),
     "hub_always_push": PUSHED_ONCE,
     "dataloader_drop_last": "each epoch reads every row",
+    "ignore_data_skip": "a resumed run would read rows twice",
     "use_liger_kernel": "it has no kernels for these models",
     "dataloader_persistent_workers": "a resumed run would not draw the dropout of an uninterrupted one",
 }
@@ -64,12 +65,6 @@ def check_numbers(arguments: Any) -> None:
             raise DataError(f"--{name} {value}: must be a finite number, at least {least}{limit}")
     if arguments.save_steps == 0 and arguments.save_strategy != "no":
         raise DataError("--save_steps 0: must be above 0; --save_strategy no saves no checkpoints")
-
-
-def check_reporters(arguments: Any) -> None:
-    """Raise `DataError` for a service of --report_to whose library is missing."""
-    if missing := [name for name in arguments.report_to if name not in get_available_reporting_integrations()]:
-        raise DataError(f"--report_to {missing[0]}: its library is not installed; install it, or leave the option out")
 
 
 @contextmanager
@@ -131,7 +126,11 @@ class RunArguments:
             self.disable_tqdm = not (sys.stderr.isatty() or is_in_notebook()) or None
         with checking_arguments():
             super().__post_init__()  # type: ignore[misc]
-        check_reporters(self)
+        if missing := [name for name in self.report_to if name not in get_available_reporting_integrations()]:
+            told = "its library is not installed; install it, or leave the option out"
+            raise DataError(f"--report_to {missing[0]}: {told}")
+        if not self.accelerator_config.use_seedable_sampler:
+            raise DataError("--accelerator_config use_seedable_sampler=false: a resumed run could read other rows")
         self.logging_nan_inf_filter = False  # RunTrainer stops at a loss that is not finite, and has to see it
         if self.mixed_precision == "fp16" and self.device.type == "cpu":
             raise DataError("--fp16 requires a GPU; a CPU would train in float32: use --bf16 --use_cpu, or neither")

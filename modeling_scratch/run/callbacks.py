@@ -19,6 +19,7 @@ from transformers import (
     TrainingArguments,
 )
 
+from ..report.report_files import deciding_metric
 from ..utils.errors import DataError
 from .checkpoints import checkpoint_at
 from .layout import AVERAGE
@@ -35,27 +36,17 @@ class EarlyStopping(TrainerCallback):
         self.patience = patience
 
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        if not state.best_global_step or evaluations_since_best(args, state) < self.patience:
+        name, best = deciding_metric(args), max if args.greater_is_better else min
+        values = [entry[name] for entry in state.log_history if name in entry]
+        since_best = len(values) - 1 - values.index(best(values)) if values else 0  # a tie is no improvement
+        if not state.best_global_step or since_best < self.patience:
             return
         control.should_training_stop = True
         if state.is_world_process_zero and state.global_step < state.max_steps:
-            name, best = args.metric_for_best_model, state.best_global_step
-            print(f"stopped early after step {state.global_step}: best {name} {state.best_metric:g} at step {best}")
+            kept = f"best {args.metric_for_best_model} {state.best_metric:g} at step {state.best_global_step}"
+            print(f"stopped early after step {state.global_step}: {kept}")
 
     on_train_begin = on_save
-
-
-def deciding_metric(args: TrainingArguments) -> str:
-    """Return the name under which an evaluation has the score that checkpoints are chosen by."""
-    return f"eval_{(args.metric_for_best_model or '').removeprefix('eval_')}"
-
-
-def evaluations_since_best(args: TrainingArguments, state: TrainerState) -> int:
-    name = deciding_metric(args)
-    values = [entry[name] for entry in state.log_history if name in entry]
-    if not values:
-        return 0
-    return len(values) - 1 - values.index((max if args.greater_is_better else min)(values))  # a tie is no improvement
 
 
 class WeightAverage(TrainerCallback):
@@ -122,13 +113,13 @@ def progress_line(entry: Mapping[str, Any], state: TrainerState, is_in_train: bo
 
 def print_lines(trainer: Trainer) -> None:
     """Replace Trainer's own printing of its log, above the progress bar if there is one. A notebook keeps its table."""
+
+    def on_log(callback: Any, args: Any, state: TrainerState, *_: Any, logs: Any, **__: Any) -> None:
+        bar = getattr(callback, "training_bar", None)
+        if state.is_world_process_zero and (line := progress_line(logs, state, trainer.is_in_train)) is not None:
+            (bar.write if bar else print)(line)
+
     callbacks: list[Any] = trainer.callback_handler.callbacks
     for callback in callbacks:
         if type(callback) in (PrinterCallback, ProgressCallback):
-            callback.on_log = partial(print_line, trainer, callback)
-
-
-def print_line(trainer: Trainer, callback: Any, args: Any, state: TrainerState, *_: Any, logs: Any, **__: Any) -> None:
-    bar = getattr(callback, "training_bar", None)
-    if state.is_world_process_zero and (line := progress_line(logs, state, trainer.is_in_train)) is not None:
-        (bar.write if bar else print)(line)
+            callback.on_log = partial(on_log, callback)

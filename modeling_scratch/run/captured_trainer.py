@@ -57,6 +57,7 @@ class CapturedTrainer(Trainer):
     look at each loss, the host would wait for the device at each step.
     """
 
+    train_collator: Callable[[Any], Any] | None = None  # where it is not that of evaluation
     skips_padding = False  # whether a compute_loss that replaces Trainer's leaves out labels of -100
 
     def __init__(self, *args: Any, captured: bool | None = None, compiled: bool = False, **kwargs: Any) -> None:
@@ -74,13 +75,14 @@ class CapturedTrainer(Trainer):
     def get_train_dataloader(self) -> DataLoader:
         """The batches of Trainer; where steps are captured, packed ones of static sizes."""
         self.stop_replays()
-        if not self._captures():
-            return super().get_train_dataloader()
-        self.replays = Replays(self)
-        self.args.logging_nan_inf_filter = False
-        self.accelerator.dataloader_config.non_blocking = True  # a copy waits for no step
-        given, self.data_collator = self.data_collator, self._static_collator()
+        given = self.data_collator
+        self.data_collator = self.train_collator or given
         try:
+            if self._captures():
+                self.replays = Replays(self)
+                self.args.logging_nan_inf_filter = False
+                self.accelerator.dataloader_config.non_blocking = True  # a copy waits for no step
+                self.data_collator = self._static_collator()
             return super().get_train_dataloader()
         finally:
             self.data_collator = given
@@ -255,7 +257,9 @@ class Replays:
             if self.trainer.replays is not self:
                 return rates.update()
             rates.refresh()
-            settings = str([*map(_settings, optimizer.param_groups)])
+            # What a graph has as constants: all of a parameter group but its rate and the parameters.
+            groups = optimizer.param_groups
+            settings = str([{name: group[name] for name in group if name not in ("params", "lr")} for group in groups])
             try:
                 self._replayed("updates", compute, {"settings": settings, TRAINED: self._with_gradients()})
             except CaptureError as error:
@@ -305,8 +309,3 @@ class Replays:
         if moved := [weight for weight in found if weight.grad is not self.buffers[weight]]:
             gradients = [cast(Tensor, weight.grad) for weight in moved]
             copy_all([self.buffers[weight] for weight in moved], gradients)
-
-
-def _settings(group: Mapping[str, Any]) -> dict[str, Any]:
-    """What a graph has as constants: all of a parameter group but its rate and the parameters."""
-    return {name: value for name, value in group.items() if name not in ("params", "lr")}

@@ -34,23 +34,19 @@ def checkpoint_to_resume(arguments: TrainingArguments) -> str | None:
     if checkpoints and not (output / RECORD).is_file():
         raise DataError(f"--resume_from_checkpoint: {output / RECORD} is missing; restore it from a copy")
     if name.lower() in ("true", "last"):
-        return str(_last_complete(checkpoints, output))
+        for checkpoint in reversed(checkpoints):
+            if (fault := check_checkpoint(checkpoint)) is None:
+                return str(checkpoint)
+            print(f"WARNING: {checkpoint} is skipped: {fault}", file=sys.stderr)
+        raise DataError(
+            f"--resume_from_checkpoint: no complete checkpoint of a run in {output}; "
+            "leave the option out to start one, with --overwrite if the folder has files of another"
+        )
     if Path(name).resolve() not in [checkpoint.resolve() for checkpoint in checkpoints]:
         raise DataError(f"--resume_from_checkpoint {name}: not a checkpoint of a run in {output}")
     if fault := check_checkpoint(Path(name)):
         raise DataError(f"--resume_from_checkpoint {name}: {fault}; to resume from the last complete one, give last")
     return name
-
-
-def _last_complete(checkpoints: list[Path], output: Path) -> Path:
-    for checkpoint in reversed(checkpoints):
-        if (fault := check_checkpoint(checkpoint)) is None:
-            return checkpoint
-        print(f"WARNING: {checkpoint} is skipped: {fault}", file=sys.stderr)
-    raise DataError(
-        f"--resume_from_checkpoint: no complete checkpoint of a run in {output}; "
-        "leave the option out to start one, with --overwrite if the folder has files of another"
-    )
 
 
 def check_best(output: Path, resumed: Path) -> None:
@@ -76,13 +72,6 @@ def set_aside(checkpoint: Path) -> None:
                 kept = kept.with_name(f"_{kept.name}")
             other.rename(kept)
             print(f"{other} renamed to {kept.name}: the run resumed from an earlier step", file=sys.stderr)
-
-
-def forget_folder(state: Path) -> None:
-    """Reduce the path of the best checkpoint to its name, so that a pushed state reveals no local paths."""
-    content = read_json(state)
-    if best := content.get("best_model_checkpoint"):
-        write_json(state, {**content, "best_model_checkpoint": Path(best).name})
 
 
 def checkpoints_in(folder: Path) -> list[Path]:

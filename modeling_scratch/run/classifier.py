@@ -1,8 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The run of a classifier, around its training.
-
-Before it: defaults by its texts, stages, baselines, and a rehearsal. After it: the report beside the baselines.
-"""
+"""What comes before the training of a classifier: defaults by its texts, stages, baselines, and a rehearsal."""
 
 from dataclasses import replace
 from functools import partial
@@ -14,9 +11,8 @@ from ..data.demo_reviews import COMMON_SHARE, LABEL_NAMES, TRAIN_SIZE, demo_spli
 from ..data.labelled_texts import ReviewData
 from ..report.classification_report import ClassifierReport
 from ..report.metrics import ONE_CLASS
-from ..report.report_files import stage_of
 from ..sharing.run_record import DEFAULTS
-from ..tasks.base import Task, Training
+from ..tasks.base import Task
 from ..utils.errors import DataError
 from ..utils.terminal import told
 from .defaults import choose, complete, known_defaults, settings_text
@@ -60,6 +56,7 @@ def complete_by_texts(run: Run, data: ReviewData) -> None:
         if not (is_demo or model.model_name_or_path):
             print(settings_text(data, run.groups["model"], run.groups["training"]))
     if corpus is not None:
+        run.unlabelled = corpus.texts
         run.stages.append(partial(pretrain, run, corpus, data.notes))
 
 
@@ -79,11 +76,3 @@ def baselines_of(task: Task, run: Run, data: ReviewData) -> Any:
             tokenizer = task.build_tokenizer(options, sample, run.checkpoint)
             rehearse(make_trainer(task, prepared(task, options, copied, sample, tokenizer)))
     return baselines
-
-
-def stages_of(training: Training, trainer: Any) -> list[Any]:
-    """The stages of a run with self-pretraining, fine-tuning last; none of another."""
-    if not training.stages:
-        return []
-    texts, state = f"{len(training.data.splits['train']):,}", trainer.state
-    return [*training.stages, stage_of(state.log_history, state.global_step, texts, training.run.resumed_at)]

@@ -5,7 +5,7 @@ docs/own-data.md explains the choices. They are printed before the training, and
 resumed run has the same.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from math import ceil
@@ -198,7 +198,9 @@ def choose(data: ReviewData, is_demo: bool, model: ModelArguments, training: Any
         return DEMO
     values, texts, averages = CHECKPOINT, data.splits["train"].num_rows, not training.early_stopping_patience
     if not model.model_name_or_path:
-        values = values_of(row_for(texts, data.has_pairs, is_pretrained), texts, have_words(data.texts("train")))
+        parts = [part for text in data.texts("train") for part in parts_of(text)]
+        has_words = sum(map(len, parts)) <= LONGEST_WORD * max(1, sum(len(part.split()) for part in parts))
+        values = values_of(row_for(texts, data.has_pairs, is_pretrained), texts, has_words)
         averages = averages and steps_of(complete(values, model, training)[1], texts) >= AVERAGED_STEPS
     return values if averages else {**values, "training": {**values["training"], "ema_decay": 0.0}}
 
@@ -225,14 +227,8 @@ def settings_text(data: ReviewData, model: ModelArguments, training: Any) -> str
     texts, what = data.splits["train"].num_rows, "pair" if data.has_pairs else "text"
     return (
         f"{counted(texts, what)}: {sizes}, vocabulary {model.vocab_size:,}, {length_of(training, texts)}; change them "
-        "by --config_overrides, --vocab_size, --num_train_epochs"
+        f"by --config_overrides, --vocab_size, --{'max_steps' if training.max_steps > 0 else 'num_train_epochs'}"
     )
-
-
-def have_words(texts: Sequence[str]) -> bool:
-    """Return whether white space separates the words of texts."""
-    parts = [part for text in texts for part in parts_of(text)]
-    return sum(map(len, parts)) <= LONGEST_WORD * max(1, sum(len(part.split()) for part in parts))
 
 
 def complete(values: Values, model: AnyModel, training: Any) -> tuple[AnyModel, Any]:

@@ -58,18 +58,14 @@ class ModelArguments:
         check_folders(self)
         if self.model_name_or_path:
             checkpoint_overrides(self.config_overrides)
-        else:
-            self._check_preset()
+        else:  # build the config before the data are read; without a preset yet, only the names of its fields are known
+            names = {part.partition("=")[0].strip() for part in override_parts(self.config_overrides)}
+            if self.preset is not None or names - vars(ScratchEncoderConfig()).keys():
+                preset_of(self)
         if self.max_length is not None and self.max_length < 4:
             raise DataError(f"--max_length {self.max_length}: must be at least 4")
         if self.min_frequency is not None and self.min_frequency < 1:
             raise DataError(f"--min_frequency {self.min_frequency}: must be at least 1")
-
-    def _check_preset(self) -> None:
-        """Build the config before the data are read. Without a preset yet, only the names of its fields are known."""
-        names = {part.partition("=")[0].strip() for part in override_parts(self.config_overrides)}
-        if self.preset is not None or names - vars(ScratchEncoderConfig()).keys():
-            preset_of(self)
 
 
 @dataclass

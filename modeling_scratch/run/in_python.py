@@ -36,7 +36,7 @@ from .layout import EVALUATION, RESULTS
 from .train import train
 
 TASK = named(CLASSIFY)
-IN_MEMORY = "tables-in-memory"  # in the record of a run
+IN_MEMORY = "tables-in-memory"  # in the record of a run, as no file has them
 OPTION = re.compile(r"(`[^`]*`)|(?<![^\s(])--(?=[a-z])")  # or a command, which keeps its hyphens
 
 
@@ -64,23 +64,21 @@ class Report:
         `DataError` for what are no texts, and for a damaged folder.
         """
         given = texts_in(texts, trained_columns(str(self.folder)), "predict")
-        joined = [_text_of(text, self._has_pairs) for text in given]
-        lines = self._answerer.lines([(row, text, {}) for row, text in enumerate(joined)]) if joined else []
-        return [self._named(line) for line in lines]
-
-    def _named(self, line: Mapping[str, Any]) -> dict[str, Any]:
-        probabilities = {each["label"]: each["score"] for each in line["top"] or ()}
-        answer = {name: line[name] for name in ("label", "score")}
-        return answer if gives_numbers(self._answerer.config) else {**answer, "probabilities": probabilities}
-
-    @property
-    def _has_pairs(self) -> bool:
-        return len(pair_columns(str(self.folder))) == 2
+        has_pairs = len(pair_columns(str(self.folder))) == 2
+        joined = [_text_of(text, has_pairs) for text in given]
+        answers = []
+        for line in self._answerer.lines([(row, text, {}) for row, text in enumerate(joined)]) if joined else ():
+            answer = {name: line[name] for name in ("label", "score")}
+            if not gives_numbers(self._answerer.config):
+                answer["probabilities"] = {each["label"]: each["score"] for each in line["top"] or ()}
+            answers.append(answer)
+        return answers
 
     @cached_property
     def _answerer(self) -> Any:
         arguments = PredictArguments(model=str(self.folder))
-        arguments.text_column = list(TEXT_FIELDS) if self._has_pairs else None  # there is no table to have them
+        has_pairs = len(pair_columns(str(self.folder))) == 2
+        arguments.text_column = list(TEXT_FIELDS) if has_pairs else None  # there is no table to have them
         answerer = TASK.answering.load(arguments)
         answerer.defaults["top_k"] = ALL
         return answerer
@@ -112,8 +110,12 @@ def train_classifier(data: Any = None, output_dir: str | Path = "runs/demo", **o
             check_names(TASK.arguments, options)
             if options.get("search_trials"):
                 raise DataError("search_trials: a search has no report; use `modeling-scratch train-classifier`")
-            groups = built(TASK.arguments, {"output_dir": output_dir, **options, **_source(data)})
-            if data is not None and not isinstance(data, str | Path):
+            is_path = isinstance(data, str | Path)
+            source = {} if data is None else {"data_dir": IN_MEMORY}
+            if is_path:
+                source = {"data_dir" if Path(data).is_dir() else "train_file": data}
+            groups = built(TASK.arguments, {"output_dir": output_dir, **options, **source})
+            if source and not is_path:
                 next(group for group in groups if isinstance(group, DataArguments)).tables = tables_of(data)
             train(TASK, *groups)
         except DataError as error:
@@ -134,15 +136,6 @@ def quiet_saving() -> Iterator[None]:
     finally:
         if is_shown:
             transformers.logging.enable_progress_bar()
-
-
-def _source(data: Any) -> dict[str, Any]:
-    """Return the option that names the data. Runs record that of tables, which no file has."""
-    if data is None:
-        return {}
-    if isinstance(data, str | Path):
-        return {"data_dir" if Path(data).is_dir() else "train_file": data}
-    return {"data_dir": IN_MEMORY}
 
 
 def tables_of(data: Any) -> dict[str, DatasetSource]:

@@ -47,7 +47,7 @@ ENTRIES = (
     Entry(MISCLASSIFIED, "report/quoted_texts", "compare", "wrong answers"),
     Entry("class_words.csv", BEFORE, what="words of classes, by version 0.1.0"),
     Entry(LINEAR, "report/classification_report", "predict", "the linear model"),
-    Entry(WORDS, "data/seen_words", "predict, serve, demo, explain"),
+    Entry(WORDS, "inference/seen_words", "predict, serve, demo, explain"),
     Entry(TRANSLATIONS.format("*"), "tasks/translate", what="translations"),
     Entry(RECORD, "sharing/run_record", "run/run_folder, sharing", "arguments", is_shared=True),
     Entry(EXAMPLES, "report/report_files", "sharing/card_summary"),

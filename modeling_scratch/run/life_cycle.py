@@ -1,20 +1,24 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The life cycle of a training run: check, record, train, save and summarise."""
+"""The life cycle of a training run: check, record, train, save, share and summarise."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import huggingface_hub
 import torch
 from transformers import Trainer, set_seed
 
-from ..sharing.run_record import DIGESTS, write_run
-from ..utils.errors import duration, times
+from ..sharing.hub import REPEAT, upload
+from ..sharing.model_card import write_card
+from ..sharing.run_record import DIGESTS, read_run, write_run
+from ..sharing.verification import write_verification
+from ..utils.errors import DataError, attempt, duration, one_line, times
 from .arguments import checking_arguments
 from .checkpoints import checkpoint_to_resume, has_checkpoint, step_of
-from .layout import ENTRIES, RECORD
-from .resuming import ROWS_A_STEP, check_arguments, check_same_data, rows_a_step
+from .layout import CARD, ENTRIES, RECORD, VERIFICATION
+from .resuming import ROWS_A_STEP, check_arguments, rows_a_step
 from .run_folder import check, claim, delete_set_aside, refuse_links
 
 
@@ -29,6 +33,7 @@ class Run:
     digests: Mapping[str, str | None] = field(default_factory=dict)  # of the rows of each split
     noted: dict[str, Any] = field(default_factory=dict)  # further entries of the record
     stages: list[Callable[[], Any]] = field(default_factory=list)  # before the training; each returns its row
+    unlabelled: Sequence[str] = ()  # texts that they read
     wanted: Any = None  # options of the stages, as they are given
     fine_tuned: Any = None  # model arguments that the stages leave; None: those of the user
 
@@ -77,15 +82,19 @@ class Run:
         return self.groups["training"].should_save
 
     def check_data(self, digests: Mapping[str, str | None]) -> None:
-        """Record the digests of the rows. Raises `DataError` if a continued run was started with other rows."""
-        self.digests = digests
-        if self.continues:
-            check_same_data(self.folder, digests)
+        """Record the digests of the rows.
 
-    def start(self, trainer: Trainer, notes: Sequence[str], **record: Any) -> None:
-        """Check that the trainer can train with its arguments, then `record` the run. Raises `DataError` if not."""
-        rehearse(trainer)
-        self.record(notes, **record)
+        Raises `DataError` if a continued run would read other rows, or rows in another order, than those recorded.
+        """
+        self.digests = digests
+        recorded = read_run(self.folder).get(DIGESTS, {}) if self.continues else digests
+        if changed := [split for split in {**recorded, **digests} if recorded.get(split) != digests.get(split)]:
+            raise DataError(
+                f"cannot continue the run in {self.folder}: the rows of {' and '.join(changed)}, or their order, are "
+                "not those that it was started with; restore the data, or the version of this package that "
+                "run_config.json names, as another may hold out other texts; or choose another --output_dir for a new "
+                "run"
+            )
 
     def record(self, notes: Sequence[str], **record: Any) -> None:
         """Claim the folder of a new run, and write run_config.json."""
@@ -125,6 +134,29 @@ def rehearse(trainer: Any) -> None:
                 rate_at(steps)
     trainer.optimizer = trainer.lr_scheduler = None
     trainer.rehearse_saving()
+
+
+def share(trainer: Trainer) -> None:
+    """Write verification record and card, and push if requested. Raises `DataError` if the push fails."""
+    if not trainer.is_world_process_zero():
+        return
+    arguments, name, folder = trainer.args, trainer.hub_model_id, Path(trainer.args.output_dir or "")
+
+    def card() -> None:
+        if not write_card(folder, name, tags=getattr(trainer.model, "model_tags", None)):
+            print(f"{folder / CARD} was edited and is kept")
+
+    attempt(VERIFICATION, write_verification, folder)
+    attempt(CARD, card)
+    if arguments.push_to_hub:
+        try:
+            token = arguments.hub_token or huggingface_hub.get_token() or ""
+            where = name or "", token, bool(arguments.hub_private_repo), arguments.hub_revision
+            print(f"pushed: {upload(folder, 'End of training', *where).commit_url}")
+        except Exception as error:  # network, client, server: many types
+            reason = one_line(error).removesuffix(f"; {REPEAT}")
+            again = f"modeling-scratch push --folder {folder} --repo_id {name or ''}"
+            raise DataError(f"the run is saved, but the push failed: {reason}; to retry: {again}") from error
 
 
 def summary(trainer: Any, resumed_at: int) -> str:

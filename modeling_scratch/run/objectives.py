@@ -137,7 +137,14 @@ def build_model(arguments: PretrainingModelArguments, tokenizer: PreTrainedToken
     The model has positions for block_size tokens. The tokenizer's model_max_length is set to the model's limit.
     """
     if arguments.model_name_or_path:
-        model = _load(arguments.choice, arguments.model_name_or_path, arguments.trust_remote_code)
+        objective, name = arguments.choice, arguments.model_name_or_path
+        model: Any = load_model(objective.auto_class, objective.model_class.__name__, name, arguments.trust_remote_code)
+        # Packed rows require a model that separates documents; denoising uses padded rows.
+        if arguments.objective != "denoising" and not isinstance(model, ScratchPreTrainedModel):
+            raise DataError(
+                f"--model_name_or_path {name}: {type(model).__name__} would read the documents of a row as one; "
+                f"convertible families: {', '.join(FAMILIES)}"
+            )
         if len(tokenizer) > model.get_input_embeddings().num_embeddings:
             model.resize_token_embeddings(len(tokenizer))
     else:
@@ -149,17 +156,6 @@ def build_model(arguments: PretrainingModelArguments, tokenizer: PreTrainedToken
     limit = tokenizer.model_max_length if positions is None else positions
     is_given = arguments.tokenizer_name_or_path or arguments.model_name_or_path
     tokenizer.model_max_length = min(tokenizer.model_max_length, limit) if is_given else limit
-    return model
-
-
-def _load(objective: Objective, name: str, trust_remote_code: bool) -> Any:
-    """Load the checkpoint. Packed rows require a model that separates documents; denoising uses padded rows."""
-    model = load_model(objective.auto_class, objective.model_class.__name__, name, trust_remote_code)
-    if objective is not OBJECTIVES["denoising"] and not isinstance(model, ScratchPreTrainedModel):
-        raise DataError(
-            f"--model_name_or_path {name}: {type(model).__name__} would read the documents of a row as one; "
-            f"convertible families: {', '.join(FAMILIES)}"
-        )
     return model
 
 

@@ -5,12 +5,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-import torch
 from torch import nn, optim
-from transformers import AutoConfig
 
-from ..bridges.model_sources import load_checkpoint
 from ..utils.errors import DataError
 
 LAYER = re.compile(r"\.(\d+)\.")
@@ -44,26 +40,8 @@ def depths(model: nn.Module, body: str) -> dict[nn.Parameter, int]:
     return {weight: below.get(name, 0) for name, weight in model.named_parameters()}
 
 
-# Regression in the unit of the labels: the head starts at their mean and learns at the rate of their spread. The model
-# gives numbers in this unit in every checkpoint, and learns as if the labels were standardised.
-
-
-def predicts_numbers(name: str | None, trust_remote_code: bool) -> bool:
-    """Return whether a checkpoint has the head of a regression, which fine-tuning continues."""
-    if name is None:
-        return False
-    config = load_checkpoint(AutoConfig, name, trust_remote_code)
-    return config.problem_type == "regression" and config.num_labels == 1
-
-
-def start_at_mean(model: nn.Module, numbers: np.ndarray) -> None:
-    """Let a new head give the mean of the numbers, give or take their standard deviation times its logits."""
-    if (head := last_linear(model, 1)) is None:
-        return
-    with torch.no_grad():
-        head.weight.mul_(float(numbers.std()))
-        if head.bias is not None:
-            head.bias.fill_(float(numbers.mean()))
+# Regression in the unit of the labels: the head starts at their mean, and learns at the rate of their spread.
+# The model gives numbers in this unit in every checkpoint, and learns as if the labels were standardised.
 
 
 def scale_last_linear(optimizer: optim.Optimizer, model: nn.Module, unit: float) -> None:

@@ -15,9 +15,8 @@ import torch
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer_pt_utils import LengthGroupedSampler
 
-from ..sharing.run_record import DIGESTS, read_run, settings_of
+from ..sharing.run_record import read_run, settings_of
 from ..utils.errors import DataError
-from .checkpoints import checkpoint_at
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 # They determine the state of the optimizer.
@@ -100,14 +99,6 @@ def raising_at_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-class BestCheckpoint(TrainerCallback):
-    """Finds the best checkpoint of a resumed run whose folder has moved."""
-
-    def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        if state.best_global_step and (best := checkpoint_at(args, state.best_global_step)).is_dir():
-            state.best_model_checkpoint = str(best)
-
-
 def rows_a_step(training: TrainingArguments) -> int:
     """Return how many rows all devices read for a step of the optimizer."""
     config: Any = training.accelerator_config
@@ -166,17 +157,6 @@ def check_unchanged(folder: Path, groups: Mapping[str, Any], fixed: Collection[s
         raise DataError(
             f"cannot continue the run in {folder}: {'; '.join(changes)}; restore these arguments, "
             "or choose another --output_dir for a new run"
-        )
-
-
-def check_same_data(folder: Path, digests: Mapping[str, str | None]) -> None:
-    """Raise `DataError` if a continued run would read other rows, or rows in another order, than those recorded."""
-    recorded = read_run(folder).get(DIGESTS, {})
-    if changed := [split for split in {**recorded, **digests} if recorded.get(split) != digests.get(split)]:
-        raise DataError(
-            f"cannot continue the run in {folder}: the rows of {' and '.join(changed)}, or their order, are not those "
-            "that it was started with; restore the data, or the version of this package that run_config.json names, as "
-            "another may hold out other texts; or choose another --output_dir for a new run"
         )
 
 

@@ -2,7 +2,6 @@
 """Hyperparameter search by Trainer and Optuna: each trial is a complete training run, scored on validation only."""
 
 from collections.abc import Mapping
-from copy import copy
 from functools import partial
 from math import ceil
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any
 
 from transformers import Trainer
 from transformers.integrations import is_optuna_available
-from transformers.trainer_utils import SaveStrategy
 
 from ..utils.errors import DataError, DivergedError, counted
 from ..utils.files import write_json
@@ -34,13 +32,6 @@ def check_search(arguments: Any) -> None:
         raise DataError("--search_trials runs in one process")
     if not is_optuna_available():
         raise DataError("--search_trials requires Optuna: pip install optuna")
-
-
-def of_trials(arguments: Any) -> Any:
-    """Return a copy of the arguments for trials, which save no checkpoints and are evaluated once, at their end."""
-    trials = copy(arguments)
-    trials.save_strategy, trials.eval_strategy, trials.load_best_model_at_end = SaveStrategy.NO, "no", False
-    return trials
 
 
 def suggest(arguments: Any, trial: Any) -> dict[str, Any]:
@@ -75,7 +66,8 @@ def search(trainer: Trainer, arguments: Any, metric: str) -> str:
     rows: list[dict[str, Any]] = []
 
     def scored(scores: Mapping[str, float]) -> float:
-        values = {name: getattr(trainer.args, name) for name in TRIED}
+        tried = TRIED if arguments.max_steps <= 0 else TRIED[:2]
+        values = {name: getattr(trainer.args, name) for name in tried}
         rows.append({metric: scores[f"eval_{metric}"], "loss": scores["eval_loss"], **values})
         rows.sort(key=partial(rank, metric=metric))
         write_json(Path(arguments.output_dir) / TRIALS, {"trials": rows, "best_arguments": options_of(rows[0])})
@@ -100,4 +92,4 @@ def search(trainer: Trainer, arguments: Any, metric: str) -> str:
 
 def options_of(row: Mapping[str, Any]) -> str:
     """Return the arguments of a trial as options of the command."""
-    return " ".join(f"--{name} {row[name]}" for name in TRIED)
+    return " ".join(f"--{name} {row[name]}" for name in TRIED if name in row)

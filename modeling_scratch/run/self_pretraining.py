@@ -140,19 +140,14 @@ def pretrain(run: Run, documents: Documents, notes: Sequence[str]) -> dict[str, 
             run.record(notes)
         recorded["finished"] = _run_stage(run, documents, recorded["steps"], tokenizer)
         run.record(notes)
-    run.fine_tuned = fine_tuned(run)
-    return recorded["finished"]
-
-
-def fine_tuned(run: Run) -> ModelArguments:
-    """Return the arguments of the model to fine-tune: those of the run, with the pretrained weights."""
     whole: ModelArguments = run.groups["model"]
     parts = override_parts(whole.config_overrides)
     kept = [part for part in parts if part.partition("=")[0].strip().endswith(WITHOUT_WEIGHTS)]
     # The stage had no dropout: the preset's is put back.
     overrides = with_override(",".join(kept) or None, "hidden_dropout", preset_of(whole).hidden_dropout)
     path = str(run.folder / PRETRAINING)
-    return replace(whole, model_name_or_path=path, tokenizer_name_or_path=None, config_overrides=overrides)
+    run.fine_tuned = replace(whole, model_name_or_path=path, tokenizer_name_or_path=None, config_overrides=overrides)
+    return recorded["finished"]
 
 
 def _arguments(run: Run, steps: int) -> tuple[Any, Any]:

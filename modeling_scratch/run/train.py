@@ -3,14 +3,16 @@
 
 import shlex
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import partial
 from html import unescape
 from typing import Any
 
 from transformers import DataCollatorWithPadding, set_seed
+from transformers.trainer_utils import SaveStrategy
 
-from ..data.seen_words import save_seen_words
 from ..data.text_pairs import pair_columns, parts_of
+from ..inference.seen_words import save_seen_words
 from ..report.report_files import evaluated_split, predict_split, write_report
 from ..tasks import named
 from ..tasks.base import Task, Training
@@ -18,10 +20,9 @@ from ..utils.command_line import run_program
 from ..utils.terminal import told
 from .arguments import check_score, checking_arguments, choose_epoch, inputs_of
 from .defaults import complete_head
-from .life_cycle import Run, summary
-from .pushing import share
+from .life_cycle import Run, rehearse, share, summary
 from .run_folder import alone, delete_set_aside
-from .search import of_trials, search
+from .search import search
 from .trainer import RunTrainer
 
 
@@ -74,8 +75,10 @@ def carry_out(
         trainer.compute_metrics = task.metrics(training, split)
         predicted = predict_split(trainer, training.encoded[split].rows, split)
     if run.is_main:
-        if task.answering and is_of_bytes(run.options):
-            save_seen_words(run.folder, data.texts("train"))
+        model = run.groups["model"]
+        is_given = model.model_name_or_path or getattr(model, "tokenizer_name_or_path", None)
+        if task.answering and not is_given and model.tokenizer_kind == "byte_bpe":  # to which no word is unknown
+            save_seen_words(run.folder, [*data.texts("train"), *run.unlabelled])
         with told("writing the report"):
             report = task.report(training, trainer, split, predicted)
             write_report(trainer, report, report.curve or task.curve)
@@ -84,12 +87,6 @@ def carry_out(
     if run.is_main:
         commands = next_commands(task, run, data.texts("train")[0]) if task.answering else []
         print(f"\n{summary(trainer, run.resumed_at)}", *commands, sep="\n")
-
-
-def is_of_bytes(options: Any) -> bool:
-    """Return whether a run has a new tokenizer to which no word is unknown."""
-    is_new = not (options.model_name_or_path or getattr(options, "tokenizer_name_or_path", None))
-    return is_new and options.tokenizer_kind == "byte_bpe"
 
 
 def read(task: Task, run: Run) -> Any:
@@ -120,7 +117,8 @@ def start(task: Task, run: Run, data: Any, tokenizer: Any) -> tuple[Training, Ru
     trainer = make_trainer(task, training)
     rows = {split: len(each) for split, each in data.splits.items()}
     of_data = [*data.notes, *getattr(data, "warnings", ())]
-    run.start(trainer, [*of_data, *notes], **task.record(training), rows=rows)
+    rehearse(trainer)
+    run.record([*of_data, *notes], **task.record(training), rows=rows)
     return training, trainer
 
 
@@ -152,9 +150,9 @@ def search_arguments(task: Task, run: Run, data: Any) -> str:
     """Search for arguments. Test is not used."""
     arguments, options = run.groups["training"], run.options
     tokenizer = task.build_tokenizer(options, data, run.checkpoint)
-    trainer = make_trainer(
-        task, prepared(task, options, of_trials(arguments), data, tokenizer), keeps_checkpoints=False
-    )
+    trials = copy(arguments)  # they save no checkpoints, and are evaluated once, at their end
+    trials.save_strategy, trials.eval_strategy, trials.load_best_model_at_end = SaveStrategy.NO, "no", False
+    trainer = make_trainer(task, prepared(task, options, trials, data, tokenizer), keeps_checkpoints=False)
 
     def build() -> Any:
         set_seed(arguments.seed)
@@ -163,7 +161,8 @@ def search_arguments(task: Task, run: Run, data: Any) -> str:
         return model
 
     trainer.model_init = build
-    run.start(trainer, data.notes, labels=data.label_names)
+    rehearse(trainer)
+    run.record(data.notes, labels=data.label_names)
     report = search(trainer, arguments, task.best(data, arguments)[0])
     delete_set_aside(run.folder)
     return report

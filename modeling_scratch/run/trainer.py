@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn, optim
-from torch.utils.data import DataLoader, Sampler, SequentialSampler
+from torch.utils.data import Sampler, SequentialSampler
 from transformers import PreTrainedTokenizerBase
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_pt_utils import LengthGroupedSampler
@@ -26,9 +26,10 @@ from transformers.trainer_utils import EvalLoopOutput, TrainOutput, rotate_check
 
 from ..modeling_base import ScratchPreTrainedModel
 from ..pipelines import TARGET_FOLDER
+from ..report.report_files import deciding_metric
 from ..utils.errors import DataError, DivergedError, hidden_messages, one_line
-from ..utils.files import remove
-from .callbacks import EarlyStopping, WeightAverage, deciding_metric, print_lines
+from ..utils.files import read_json, remove, write_json
+from .callbacks import EarlyStopping, WeightAverage, print_lines
 from .captured_trainer import CapturedTrainer
 from .checkpoints import (
     check_best,
@@ -36,7 +37,6 @@ from .checkpoints import (
     checkpoint_at,
     checkpoints_in,
     delete_unsealed,
-    forget_folder,
     is_sealed,
     move_all,
     saving,
@@ -45,10 +45,10 @@ from .checkpoints import (
 )
 from .layout import PICKLED_ARGUMENTS, UNFINISHED
 from .optimizers import set_rates_by_depth
-from .resuming import BestCheckpoint, LengthGroups, StopSignals, rows_a_step
+from .resuming import LengthGroups, StopSignals, rows_a_step
 
 WHAT_TO_TRY = "restart with a lower --learning_rate, more --warmup_steps, --max_grad_norm 1, or no --fp16 and --bf16"
-# Of a sealed checkpoint, these are tied weights, which it has once; and `BestCheckpoint` finds that of a moved folder.
+# Of a sealed checkpoint, these are tied weights, which it has once; and the best one is found in a moved folder, too.
 MISLEADING = "missing keys in the checkpoint model loaded", "recorded in the resumed state does not exist"
 DATA_SHARE = "train_data_share"  # of the time of a training, in which it waited for batches
 Change = Callable[[optim.Optimizer, nn.Module], None]  # of a fresh optimizer
@@ -89,7 +89,7 @@ class RunTrainer(CapturedTrainer):
         decay, patience = (getattr(self.args, name, None) for name in ("ema_decay", "early_stopping_patience"))
         self.average, self.stop_signals = WeightAverage(decay) if decay else None, StopSignals()
         stops = EarlyStopping(patience) if patience else None
-        for callback in filter(None, (self.average, stops, self.stop_signals, BestCheckpoint())):
+        for callback in filter(None, (self.average, stops, self.stop_signals)):
             self.add_callback(callback)
         print_lines(self)
 
@@ -152,14 +152,6 @@ class RunTrainer(CapturedTrainer):
         kept = f"the last checkpoint, {saved[-1]}, is unchanged" if saved else "there is no checkpoint yet"
         return DivergedError(f"{fault}; training stopped; {WHAT_TO_TRY}; {kept}")
 
-    def get_train_dataloader(self) -> DataLoader:
-        collator = self.data_collator
-        self.data_collator = self.train_collator or collator
-        try:
-            return super().get_train_dataloader()
-        finally:
-            self.data_collator = collator
-
     # Evaluation
 
     def prediction_step(self, *args: Any, **kwargs: Any) -> tuple[Tensor | None, Any, Any]:
@@ -218,7 +210,10 @@ class RunTrainer(CapturedTrainer):
     def save_state(self) -> None:
         super().save_state()
         if self.is_world_process_zero():
-            forget_folder(Path(self.args.output_dir or "") / TRAINER_STATE_NAME)
+            state = Path(self.args.output_dir or "") / TRAINER_STATE_NAME
+            content = read_json(state)
+            if best := content.get("best_model_checkpoint"):  # a pushed state reveals no local paths
+                write_json(state, {**content, "best_model_checkpoint": Path(best).name})
 
     def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
         """Save the model under a temporary name, and replace the previous files once it is complete."""
@@ -273,13 +268,14 @@ class RunTrainer(CapturedTrainer):
         if received := self.stop_signals.received:
             self._leave(received, trial)
         self.stop_signals.release()  # evaluation and saving can be interrupted as usual
-        best = self.state.best_model_checkpoint
-        if not self.args.load_best_model_at_end:
-            self.state.best_model_checkpoint = None  # unused, and Trainer would delete other checkpoints to keep it
-        elif best and (fault := check_checkpoint(Path(best))):
-            self.state.best_model_checkpoint = None  # the report reads it
+        # Of a folder that may have moved. One that is not used is not kept, as Trainer would delete others instead.
+        step = self.state.best_global_step if self.args.load_best_model_at_end else None
+        best = checkpoint_at(self.args, step) if step else None
+        if best and (fault := check_checkpoint(best)):
             lost = f"the best checkpoint, {best}, cannot be loaded: {fault}; keeping the last weights"
             print(f"WARNING: {lost}", file=sys.stderr)
+            best = None
+        self.state.best_model_checkpoint = str(best) if best else None  # the report reads it
         # With 1, Trainer would delete the last checkpoint here, from which a longer run goes on.
         limit, self.args.save_total_limit = self.args.save_total_limit, None
         try:
@@ -317,19 +313,15 @@ class RunTrainer(CapturedTrainer):
         weights = weights if state_dict is None else state_dict.values()
         if not all(bool(torch.isfinite(weight).all()) for weight in weights):
             raise self._diverged(f"the weights are not finite after step {self.state.global_step}")
-        forget_last_call(self.processing_class)
+        tokenizer, target = self.processing_class, self.target_tokenizer
+        for each in (tokenizer, target):  # a fast one would save the truncation and the padding of its last call
+            if (backend := getattr(each, "backend_tokenizer", None)) is not None:
+                backend.no_truncation()
+                backend.no_padding()
         super()._save(output_dir, state_dict)
-        folder, target = Path(output_dir or self.args.output_dir or ""), self.target_tokenizer
+        folder = Path(output_dir or self.args.output_dir or "")
         if not self.args.should_save:
             return
         (folder / PICKLED_ARGUMENTS).unlink(missing_ok=True)  # run_config.json has them, readable, without tokens
-        if target is not None and target is not self.processing_class:
-            forget_last_call(target)
+        if target is not None and target is not tokenizer:
             target.save_pretrained(folder / TARGET_FOLDER)
-
-
-def forget_last_call(tokenizer: Any) -> None:
-    """Reset the truncation and padding of a fast tokenizer's last call, which it would otherwise save."""
-    if (backend := getattr(tokenizer, "backend_tokenizer", None)) is not None:
-        backend.no_truncation()
-        backend.no_padding()

@@ -14,11 +14,11 @@ from itertools import compress
 from typing import Any, ClassVar, NamedTuple
 
 from ..data.columns import is_missing
-from ..data.seen_words import read_seen_words, words_not_in
 from ..data.text_pairs import of_parts, parts_of
 from ..inference.arguments import UNKNOWN_WORDS, PredictArguments
 from ..inference.batches import Job, in_batches, uncounted
 from ..inference.rows import read_input
+from ..inference.seen_words import read_seen_words, words_not_in
 from ..utils.errors import first_few, panics_as_errors
 
 MORE_THAN_ANY = 1_000  # limit of top_k; as in a pipeline, larger values return all labels

@@ -11,8 +11,8 @@ from ..utils.markdown import escaped, percent, table
 
 MODEL = "Transformer"
 LONGER_OR_PRETRAINED = (
-    "Train on more texts, or longer (--num_train_epochs) if the loss on validation still falls at the end, or "
-    "fine-tune a pretrained encoder (--model_name_or_path)."
+    "Train on more texts, or longer (--num_train_epochs, or --max_steps where that is given) if the loss on validation "
+    "still falls at the end, or fine-tune a pretrained encoder (--model_name_or_path)."
 )
 EXAMPLES = 5  # of a split, for local pages
 

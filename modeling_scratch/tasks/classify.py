@@ -12,12 +12,12 @@ from ..data.encoded_texts import encode_texts
 from ..data.labelled_texts import ReviewData, load_splits
 from ..data.splits import DataArguments
 from ..data.text_pairs import texts_of
-from ..run.classifier import baselines_of, complete_by_texts, load_demo, open_classifier, stages_of
+from ..report.report_files import stage_of
+from ..run.classifier import baselines_of, complete_by_texts, load_demo, open_classifier
 from ..run.defaults import ClassifierModelArguments, ClassifierTrainingArguments
 from ..run.encoder_models import ModelArguments, build_model, tokenizer_of_head
-from ..run.losses import METRICS, best_score, start_head, trainer_options, weights_of
+from ..run.losses import METRICS, best_score, calibrate, start_head, trainer_options, weights_of
 from ..run.self_pretraining import SelfPretrainingArguments, check_combination
-from ..run.temperature import calibrate
 from ..utils.errors import DataError, counted, one_line
 from .base import Comparison, Encoded, Report, Task, Training
 from .classifier_answers import CARD, Classification, ClassifierPage
@@ -81,7 +81,11 @@ class Classifying(Task):
         training.weights = calibrate(trainer)
 
     def report(self, training: Training, trainer: Any, split: str, predicted: Any) -> Report:
-        return training.baselines.report(trainer, predicted, training.weights, stages_of(training, trainer))
+        stages, state = list(training.stages), trainer.state
+        if stages:  # and fine-tuning last
+            texts = f"{len(training.data.splits['train']):,}"
+            stages.append(stage_of(state.log_history, state.global_step, texts, training.run.resumed_at))
+        return training.baselines.report(trainer, predicted, training.weights, stages)
 
 
 TASK = Classifying()

@@ -11,12 +11,12 @@ from typing_extensions import TypedDict
 
 from ..bridges.model_sources import position_limit
 from ..data.questions import Question, asked_rows
-from ..data.seen_words import unseen_words
 from ..data.text_pairs import parts_of
 from ..inference.answers import shortest
 from ..inference.arguments import ALL, PredictArguments
 from ..inference.batches import Job, check_finite, in_batches
 from ..inference.loading import load_head
+from ..inference.seen_words import unseen_words
 from ..question_answering import QuestionAnsweringPipeline
 from ..utils.errors import DataError
 from .answerer import MORE_THAN_ANY, Answerer, FileRow, Option, recorded_settings

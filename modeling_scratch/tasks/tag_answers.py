@@ -10,13 +10,13 @@ from transformers import AutoModelForTokenClassification, TokenClassificationPip
 
 from ..bridges.model_limits import NO_LIMIT
 from ..bridges.model_sources import with_padding
-from ..data.seen_words import unseen_words
 from ..data.tables import select
 from ..data.tagged_sentences import are_entities, read_words, words_column
 from ..inference.arguments import PredictArguments
 from ..inference.batches import Job, check_finite, failing_on
 from ..inference.loading import load_head
 from ..inference.pieces import Piece, entities_of, words_of
+from ..inference.seen_words import unseen_words
 from ..utils.errors import DataError, counted
 from .answerer import Answerer, FileRow, recorded_settings
 from .page import Page

@@ -10,7 +10,7 @@ from transformers import DataCollatorForSeq2Seq, EvalPrediction
 from .. import presets
 from ..data.translation_pairs import TranslationDataArguments, load_pairs
 from ..inference.text_generators import Translator
-from ..run.callbacks import deciding_metric
+from ..report.report_files import deciding_metric
 from ..run.layout import TRANSLATIONS
 from ..utils.files import write_text
 from ..utils.markdown import excerpt

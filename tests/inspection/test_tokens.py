@@ -15,8 +15,8 @@ from tokenizers import normalizers, pre_tokenizers
 from transformers import AutoTokenizer
 
 from modeling_scratch.data.demo_reviews import generate
-from modeling_scratch.data.seen_words import words_not_in
 from modeling_scratch.data.text_pairs import TextPair, parts_of
+from modeling_scratch.inference.seen_words import words_not_in
 from modeling_scratch.inspection.subjects import Subject, task_of
 from modeling_scratch.inspection.tokens import COMPUTED, PATTERNS, described_tokenizer, fnv
 from tokenization import train_bpe_tokenizer, train_character_tokenizer, train_wordlevel_tokenizer

@@ -31,8 +31,8 @@ from toy_names import write_conll
 import modeling_scratch
 from modeling_scratch.data.splits import DataArguments
 from modeling_scratch.run.layout import CARD
+from modeling_scratch.run.life_cycle import share
 from modeling_scratch.run.objectives import PretrainingModelArguments
-from modeling_scratch.run.pushing import share
 from modeling_scratch.run.run_folder import LOCK_FILE
 from modeling_scratch.run.trainer import RunTrainer
 from modeling_scratch.sharing.card_run import Run

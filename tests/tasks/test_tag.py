@@ -18,9 +18,9 @@ from tokenizers import Tokenizer, models, normalizers
 from toy_names import sentences, write_conll
 from transformers import AutoConfig, AutoModelForTokenClassification, AutoTokenizer, PreTrainedTokenizerFast, pipeline
 
-from modeling_scratch.data.seen_words import read_seen_words
 from modeling_scratch.data.tagged_sentences import Sentence, TaggedData
 from modeling_scratch.inference.pieces import entities_of
+from modeling_scratch.inference.seen_words import read_seen_words
 from modeling_scratch.tasks.card import first_line
 from modeling_scratch.tasks.tag import FrequentLabels, encode_sentences, evaluate_tagging
 from modeling_scratch.tasks.tag_answers import Tagger

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Settings that follow from the number of texts, and what retired options answer."""
+"""Settings that follow from the number of texts, the model of `make train`, and what retired options answer."""
 
 import json
 import random
@@ -8,9 +8,11 @@ from typing import Any
 
 import pretrain
 import pytest
+import torch
 import train_classifier
 from processes import refusal
 from test_train_classifier import write_reviews
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from modeling_scratch.data.labelled_texts import ReviewData
 from modeling_scratch.run.defaults import (
@@ -86,7 +88,10 @@ def test_what_is_given_counts_and_a_resumed_run_keeps_the_rest(tmp_path: Path, c
     table = write_reviews(tmp_path / "reviews.csv", 60, 0)
     run = f"--train_file {table} --output_dir {tmp_path / 'run'} {QUIET} --config_overrides {TINY}".split()
     train_classifier.main([*run, "--vocab_size", "50", "--max_steps", "2", "--save_strategy", "steps"])
-    assert "48 texts: 1 layer of 8, vocabulary 50, 2 steps; change them by" in capsys.readouterr().out
+    said = (
+        "48 texts: 1 layer of 8, vocabulary 50, 2 steps; change them by --config_overrides, --vocab_size, --max_steps\n"
+    )
+    assert said in capsys.readouterr().out
     record = json.loads((tmp_path / "run" / "run_config.json").read_text())
     assert record["model"]["vocab_size"] == 50
     assert record["training"]["learning_rate"] == record["defaults"]["training"]["learning_rate"]
@@ -123,3 +128,42 @@ def test_what_is_retired_names_what_replaces_it(tmp_path: Path, capsys: pytest.C
     options = ["--objective", "context", "--train_file", "x.txt"]
     assert "--objective context is retired: use --objective mlm" in refusal(capsys, pretrain.main, [*output, *options])
     assert not (tmp_path / "run").exists()
+
+
+# The model of `make train`: right about plain sentences of a visitor, and by the order of words
+
+FLAGSHIP = "The acting is gripping, but this film bores."
+SENTENCES = [line.split(" ", 1) for line in Path(__file__).with_name("plain_reviews.txt").read_text().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    folder = tmp_path_factory.mktemp("demo") / "run"
+    train_classifier.main(f"--output_dir {folder} --use_cpu --report_to none".split())
+    model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+
+    def positive(text: str, has_order: bool = True) -> float:
+        inputs = tokenizer(text, return_tensors="pt")
+        if not has_order:
+            inputs["position_ids"] = torch.zeros_like(inputs["input_ids"])
+        with torch.no_grad():
+            return model(**inputs).logits.softmax(-1)[0, 1].item()
+
+    return positive
+
+
+@pytest.mark.slow
+def test_plain_sentences_of_a_visitor_are_understood(demo: Any) -> None:
+    """At least 95 % of sentences that were written by hand, as plain as "This film is terrible."."""
+    wrong = [(sign, text) for sign, text in SENTENCES if (demo(text) > 0.5) != (sign == "+")]
+    assert len(SENTENCES) >= 200
+    assert len(wrong) <= 0.05 * len(SENTENCES), wrong
+
+
+@pytest.mark.slow
+def test_the_answer_to_the_sentence_of_the_readme_depends_on_the_order_of_words(demo: Any) -> None:
+    reversed_opinions = "The acting bores, but this film is gripping."
+    assert demo(FLAGSHIP) < 0.05 < 0.95 < demo(reversed_opinions)
+    without_order = [demo(text, has_order=False) for text in (FLAGSHIP, reversed_opinions)]
+    assert without_order[0] == pytest.approx(without_order[1], abs=0.05), "a bag of words cannot tell them apart"

@@ -16,7 +16,6 @@ from text_samples import fault, load, write
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
 from uploads import uploaded_texts
 
-from modeling_scratch.data.columns import choose_columns
 from modeling_scratch.serving.answerers import load_answerer
 
 FAST = "--learning_rate 2e-2 --per_device_train_batch_size 16 --report_to none --use_cpu --seed 0"
@@ -154,26 +153,14 @@ def answer_of(run: Path, first: str, second: str) -> dict[str, float]:
     return dict(zip(model.config.id2label.values(), probabilities))
 
 
-def test_the_columns_of_a_pair_are_named(tmp_path: Path) -> None:
-    columns = entailment(20)
-    rows = [dict(zip(columns, values)) for values in zip(*columns.values())]
-    assert choose_columns(rows, "data", ["hypothesis", "premise"]) == ("hypothesis", "premise", "label")
-    write(tmp_path / "train.jsonl", columns)
-    for names, label, told in (
-        (["premise"] * 2, None, ["--text_column premise", "two different ones for pairs"]),
-        (["premise", "hypothesis", "label"], None, ["--text_column premise", "two different ones for pairs"]),
-        (["premise", "label"], "label", ["'label' cannot be both"]),
-        (["premise", "answer"], None, ["no column 'answer'"]),
-    ):
-        with fault(*told):
-            load(tmp_path, text_column=names, label_column=label)
-
-
 def test_equal_pairs_share_a_split_and_one_without_a_text_is_dropped(tmp_path: Path) -> None:
     firsts, seconds = [f"first {row % 30}" for row in range(122)], [f"SECOND {row % 60}" for row in range(122)]
     seconds[60:] = [text.lower() for text in seconds[60:]]
     firsts[120], seconds[121] = "", " "
     write(tmp_path / "train.csv", {"a": firsts, "b": seconds, "label": [row % 2 for row in range(122)]})
+    for names, told in ((["a", "label"], "'label' cannot be both"), (["a", "answer"], "no column 'answer'")):
+        with fault(told):
+            load(tmp_path, text_column=names, label_column="label")
     data = load(tmp_path, text_column=["a", "b"])
     pairs = {split: {text.lower() for text in data.texts(split)} for split in data.splits}
     assert sum(map(len, pairs.values())) == len(set.union(*pairs.values())) == 60

@@ -26,15 +26,12 @@ REFUSED = {
     "--overwrite --tokenizer_name_or_path {saved}": "would delete",
     "--overwrite --tokenizer_name_or_path {saved}/checkpoint-2": "would delete",
     "--resume_from_checkpoint {elsewhere}": "not a checkpoint",
-    "--overwrite --ema_decay 2": "--ema_decay",
     "--overwrite --learning_rate nan": "--learning_rate nan",
     "--overwrite --early_stopping_patience -1": "--early_stopping_patience -1",
-    "--overwrite --label_smoothing_factor 2": "at most 1",
     "--overwrite --adam_beta1 1.5": "beta",
     "--overwrite --optim_args momentum --optim sgd": "training cannot start",
     "--overwrite --lr_scheduler_type cosine_with_min_lr": "training cannot start",
     "--overwrite --push_to_hub True": "training cannot start",
-    "--overwrite --report_to nothing": "nothing",
 }
 
 

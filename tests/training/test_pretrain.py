@@ -165,12 +165,6 @@ def test_a_run_goes_on_with_its_own_tokenizer_and_arguments(
     record = json.loads((output / "run_config.json").read_text())
     assert [earlier["max_steps"] for earlier in record["training_before_it_was_resumed"]] == [40]
 
-    changed = options.replace("--block_size 32", "--block_size 64").replace(str(text), f"{text} {text}")
-    message = refusal(capsys, run, output, f"{changed} last")
-    assert "--block_size was 32 and is 64" in message
-    assert "--train_file was ['long.txt'] and is ['long.txt', 'long.txt']" in message
-    assert "complete" in refusal(capsys, run, output, f"{options} {output / 'checkpoint-999'}")
-
 
 def small_arguments(objective: str = "clm", **options: Any) -> PretrainingModelArguments:
     kind = {"tokenizer_kind": "character"} if objective != "denoising" else {}

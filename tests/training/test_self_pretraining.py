@@ -19,6 +19,7 @@ from transformers import AutoTokenizer
 from modeling_scratch.data.documents import load_corpus
 from modeling_scratch.data.labelled_texts import ReviewData, load_splits
 from modeling_scratch.data.splits import DataArguments
+from modeling_scratch.inference.seen_words import read_seen_words
 from modeling_scratch.run import self_pretraining, trainer
 from modeling_scratch.run.run_folder import claim
 from modeling_scratch.sharing.push import files_to_upload
@@ -149,9 +150,9 @@ def test_a_resumed_run_ends_with_the_same_weights(fault: str, data: Path, tmp_pa
 
 
 def test_minutes_are_measured_once_and_resumed_as_recorded(data: Path, tmp_path: Path) -> None:
-    arguments, records = f"--data_dir {data} --output_dir {tmp_path / 'run'} {QUIET} --num_train_epochs 1", []
+    arguments, records = f"--data_dir {data} --output_dir {tmp_path / 'run'} {QUIET} --tokenizer_kind byte_bpe", []
     for patch, extra, status in ((seal(1, KILL), "--pretrain_minutes 0.01", -9), (seal(99, KILL), RESUME, 0)):
-        options = f"{arguments} {extra}".split()
+        options = f"{arguments} --num_train_epochs 1 {extra}".split()
         ended = in_child(patch, partial(train_classifier.main, options))
         assert ended.status == status, ended.text
         records.append(read_json(tmp_path / "run" / "run_config.json"))
@@ -159,6 +160,9 @@ def test_minutes_are_measured_once_and_resumed_as_recorded(data: Path, tmp_path:
     assert after["pretraining"]["pretrain_minutes"] == 0.01
     steps = read_json(tmp_path / "run" / "pretraining" / "trainer_state.json")["global_step"]
     assert after["self_pretraining"]["steps"] == before["self_pretraining"]["steps"] == steps
+    words = read_seen_words(str(tmp_path / "run"))  # of both stages
+    assert {"story", "quiet"} <= words
+    assert "zebra" not in words
 
 
 def test_other_options_are_refused_and_overwrite_replaces_both_stages(

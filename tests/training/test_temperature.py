@@ -29,7 +29,7 @@ from transformers import (
 
 from modeling_scratch.bridges.conversion import export_pretrained, load_pretrained
 from modeling_scratch.report.calibration import fit_temperature
-from modeling_scratch.run.temperature import calibrate
+from modeling_scratch.run.losses import calibrate
 
 SMALL = (
     "--preset bert --config_overrides hidden_size=16,intermediate_size=32,num_hidden_layers=1,num_attention_heads=2 "

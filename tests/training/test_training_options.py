@@ -5,16 +5,20 @@ import json
 import re
 import shlex
 import shutil
+from copy import deepcopy
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pretrain
 import pytest
 import torch
+import torch.nn.functional as F
 import train_classifier
 from processes import at_call, in_child, refusal
 from shared import redraw
+from sklearn.utils.class_weight import compute_class_weight
 from test_temperature import write_noisy
 from transformers import (
     DefaultDataCollator,
@@ -35,6 +39,7 @@ from modeling_scratch.run.callbacks import progress_line
 from modeling_scratch.run.checkpoints import checkpoints_in
 from modeling_scratch.run.defaults import ClassifierTrainingArguments
 from modeling_scratch.run.layout import AVERAGE
+from modeling_scratch.run.losses import WeightedCrossEntropy, balanced_weights
 from modeling_scratch.run.optimizers import depths
 from modeling_scratch.run.resuming import LengthGroups
 from modeling_scratch.run.search import rank
@@ -61,6 +66,8 @@ REFUSED = {
     "--fsdp full_shard": "--fsdp is not supported: each process holds the whole model here",
     "--dataloader_persistent_workers": "--dataloader_persistent_workers is not supported",
     "--precision auto": "--precision is retired: use --bf16 True",
+    "--ignore_data_skip True": "--ignore_data_skip is not supported: a resumed run would read rows twice",
+    """--accelerator_config '{"use_seedable_sampler":false}'""": "a resumed run could read other rows",
     "--output_dir s3://bucket/run": "--output_dir 's3://bucket/run': must be a local folder",
     "--config_overrides problem_type=regression": "--config_overrides problem_type: determined by",
     "--dataloader_drop_last True": "--dataloader_drop_last is not supported: each epoch reads every row",
@@ -70,6 +77,7 @@ REFUSED = {
     "--load_best_model_at_end True --ema_decay 0.9": "--ema_decay 0",
     "--num_epochs 2": "(did you mean --num_train_epochs?)",
     "--report_to neptune": "--report_to neptune: its library is not installed",
+    "--label_smoothing_factor 2": "at most 1",
     "--save_steps 0": "--save_steps 0: must be above 0",
     "--metric_for_best_model nothing": "--metric_for_best_model nothing: the choices are loss, accuracy",
     "--layer_decay 1.5": "--layer_decay",
@@ -145,8 +153,11 @@ def test_the_groups_of_weight_decay_stay_and_the_head_is_logged(tmp_path: Path) 
 # Early stopping
 
 
-def test_stops_after_so_many_evaluations_without_a_better_one(reviews: Path, tmp_path: Path) -> None:
-    run, options = tmp_path / "run", "--num_train_epochs 40 --ema_decay 0 --save_total_limit 50"
+@pytest.mark.parametrize(("rate", "told"), [("2e-2", "."), ("1e-9", ", and the last of 2 steps with its score.")])
+def test_stops_after_so_many_evaluations_without_a_better_one(
+    rate: str, told: str, reviews: Path, tmp_path: Path
+) -> None:
+    run, options = tmp_path / "run", f"--num_train_epochs 40 --ema_decay 0 --save_total_limit 50 --learning_rate {rate}"
     train(reviews, run, f"{options} --early_stopping_patience 1")
     *accuracies, kept = history(run, "eval_accuracy")
     best = accuracies.index(max(accuracies))
@@ -155,6 +166,7 @@ def test_stops_after_so_many_evaluations_without_a_better_one(reviews: Path, tmp
     last = max(number for number, accuracy in enumerate(accuracies) if accuracy == max(accuracies))  # of equal ones
     chosen = checkpoints_in(run)[last] / "model.safetensors"
     assert (run / "model.safetensors").read_bytes() == chosen.read_bytes()
+    assert f"the best on validation{told}" in (run / "README.md").read_text()
 
 
 @pytest.mark.parametrize(("score", "is_greater"), [("rmse", False), ("eval_mae", False), ("r2", True), ("loss", False)])
@@ -259,9 +271,8 @@ def test_search_keeps_scores_and_no_weights(searched: Path, reviews: Path, tmp_p
     train(reviews, tmp_path / "best", f"--num_train_epochs 2 {found['best_arguments']}")
     scores = json.loads((tmp_path / "best" / "all_results.json").read_text())
     assert (scores["eval_accuracy"], scores["eval_loss"]) == (rows[0]["accuracy"], rows[0]["loss"])
-
-
-def test_the_best_trial_has_the_highest_score_and_of_equal_ones_the_lowest_loss() -> None:
+    train(reviews, tmp_path / "steps", "--search_trials 1 --max_steps 1")
+    assert "num_train_epochs" not in (tmp_path / "steps" / "search.json").read_text()
     rows = [{"f1": score, "loss": loss} for score, loss in ((0.5, 0.1), (0.9, 0.4), (0.9, 0.3))]
     assert sorted(rows, key=partial(rank, metric="f1")) == rows[::-1]
 
@@ -272,10 +283,10 @@ def test_the_best_trial_has_the_highest_score_and_of_equal_ones_the_lowest_loss(
 def trained(folder: Path, model: PreTrainedModel, rows: Any, *callbacks: Any, **options: Any) -> TrainOutput:
     given = {"warmup_steps": 0, "max_grad_norm": 0, "save_strategy": "no", "eval_strategy": "no", "ema_decay": 0.0}
     given |= {"num_train_epochs": 1, "use_cpu": True, "disable_tqdm": True, "report_to": "none", **options}
-    resumed = given.pop("resume_from_checkpoint", None)
+    resumed, loss = given.pop("resume_from_checkpoint", None), given.pop("compute_loss_func", None)
     arguments = ClassifierTrainingArguments(str(folder), **given)
     collator = DefaultDataCollator()
-    trainer = RunTrainer(model, arguments, train_dataset=rows, data_collator=collator, callbacks=[*callbacks])
+    trainer = RunTrainer(model, arguments, collator, rows, compute_loss_func=loss, callbacks=[*callbacks])
     return trainer.train(resume_from_checkpoint=resumed)
 
 
@@ -364,3 +375,56 @@ def test_batches_of_similar_lengths_are_others_in_each_epoch() -> None:
         sampler.set_epoch(epoch)
         orders.append(list(sampler))
     assert orders[0] == orders[2] != orders[1]
+
+
+# Class weights: the loss and gradients are those of torch's weighted cross entropy over a whole optimizer step
+
+LABELS = [0, 1, 1, 2, 1, 1, 0, 1]
+
+
+def test_weights_are_those_of_scikit_learn() -> None:
+    expected = compute_class_weight("balanced", classes=np.arange(3), y=LABELS)
+    assert balanced_weights(LABELS, 3) == pytest.approx(expected.tolist())
+    assert balanced_weights([0, 0, 1], 3) == pytest.approx([0.5, 1, 1])  # no text has the last class
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+@pytest.mark.parametrize(("batch", "accumulated"), [(8, 1), (2, 4)])
+def test_a_step_is_that_of_the_weighted_cross_entropy(
+    tmp_path: Path, batch: int, accumulated: int, smoothing: float
+) -> None:
+    """Whatever batches the texts of the step are in: they are of unequal weight."""
+    rows = [{**row, "label": label} for row, label in zip(rows_of(8), LABELS)]
+    model, weights = encoder(num_labels=3, hidden_dropout=0, attention_dropout=0), balanced_weights(LABELS, 3)
+    reference, loss = deepcopy(redraw(model)), WeightedCrossEntropy(torch.tensor(weights), smoothing)
+    inputs = {name: torch.tensor([row[name] for row in rows]) for name in ("input_ids", "attention_mask")}
+    logits, options = reference(**inputs).logits, {"reduction": "none", "label_smoothing": smoothing}
+    expected = F.cross_entropy(logits, torch.tensor(LABELS), torch.tensor(weights), **options).mean()
+    expected.backward()
+    with torch.no_grad():
+        for weight in reference.parameters():
+            weight -= 0.5 * weight.grad
+    size = {"per_device_train_batch_size": batch, "gradient_accumulation_steps": accumulated, "max_steps": 1}
+    size |= {"learning_rate": 0.5, "optim": "sgd", "lr_scheduler_type": "constant", "weight_decay": 0}
+    found = trained(
+        tmp_path, model, rows, compute_loss_func=loss, label_smoothing_factor=smoothing, **size
+    ).training_loss
+    assert found == pytest.approx(float(expected.detach()), abs=1e-5)
+    torch.testing.assert_close(model.state_dict(), reference.state_dict())
+
+
+def test_the_weights_of_a_run_are_recorded(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    texts = [f"a {word} film {i},{label}" for i in range(30) for word, label in (("great", 1), ("dull", i % 2))]
+    (tmp_path / "train.csv").write_text("\n".join(["text,label", *texts]))
+    options = f"--train_file {tmp_path / 'train.csv'} --use_cpu --report_to none --config_overrides {TINY}"
+    weighted, run = f"{options} --class_weights balanced --output_dir", tmp_path / "run"
+    train_classifier.main(f"{weighted} {run} --max_steps 2 --save_strategy no".split())
+    record, evaluation = (json.loads((run / f"{name}.json").read_text()) for name in ("run_config", "evaluation"))
+    weights, rows = record["weights_of_classes"], record["rows"]["train"]
+    assert sum(rows / (2 * weight) for weight in weights.values()) == pytest.approx(rows)  # the texts of each class
+    assert weights["NEGATIVE"] > 1 > weights["POSITIVE"]
+    assert evaluation["comparison"]["score"] == "f1_macro"
+    assert "so macro F1 decides" in (run / "results.md").read_text()
+    for extra in ("--problem_type regression", "--search_trials 2"):
+        arguments = f"{weighted} {tmp_path / 'other'} {extra}".split()
+        assert "--class_weights" in refusal(capsys, train_classifier.main, arguments)

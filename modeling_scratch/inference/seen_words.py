@@ -9,10 +9,10 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..data.tagged_sentences import is_in_word
+from ..data.text_pairs import parts_of
 from ..run.layout import WORDS
 from ..utils.files import write_text
-from .tagged_sentences import is_in_word
-from .text_pairs import parts_of
 
 WORD = re.compile(r"\w+")
 
