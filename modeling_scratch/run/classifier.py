@@ -56,7 +56,7 @@ def complete_by_texts(run: Run, data: ReviewData) -> None:
         if not (is_demo or model.model_name_or_path):
             print(settings_text(data, run.groups["model"], run.groups["training"]))
     if corpus is not None:
-        run.unlabelled = corpus.texts
+        run.unlabelled = corpus.train
         run.stages.append(partial(pretrain, run, corpus, data.notes))
 
 
