@@ -21,6 +21,7 @@ RULE = Path(__file__).resolve().parents[1] / "modeling_scratch" / "run" / "layou
 TYPES = {"int": int, "float": float}
 FILES = {"train_file", "validation_file", "test_file", "unlabelled_file"}
 READ_INPUT = {"predict"}  # programs whose --input is a file, not a model
+MODELS = {"model", "model_name_or_path", "folder", "runs"}  # folders, or names on the Hub
 
 
 class Parser(argparse.ArgumentParser):
@@ -76,6 +77,10 @@ def check_command_line(name: str, arguments: Sequence[str]) -> None:
         for path in given[option] if isinstance(given[option], list) else [given[option]]:
             if path is not None and not _is_there(path):
                 parser.error(f"{path}: cannot be read: No such file or directory")
+    for option in (MODELS | (set() if name in READ_INPUT else {"input"})) & given.keys():
+        for path in given[option] if isinstance(given[option], list) else [given[option]]:
+            if path is not None and _is_missing_folder(path):
+                parser.error(f"--{option} {path}: folder not found")
     if given.get("data_dir") is not None and not Path(given["data_dir"]).exists():
         parser.error(f"{given['data_dir']}: folder not found")
     if given.get("output_dir") is not None and "resume_from_checkpoint" in given:
@@ -95,6 +100,13 @@ def _with_first(option: str | None, arguments: Sequence[str]) -> list[str]:
     if option is None or not arguments or arguments[0].startswith("-"):
         return [*arguments]
     return [option, *arguments]
+
+
+def _is_missing_folder(name: str) -> bool:
+    """Return whether a name is clearly a path, as bridges/model_sources.py tells it from a name on the Hub."""
+    path = Path(name)
+    is_path = len(path.parts) > 2 or name[:1] in "./~" or (len(path.parts) == 2 and path.parent.is_dir())
+    return is_path and not path.exists()
 
 
 def _is_there(path: str) -> bool:

@@ -3,6 +3,7 @@
 
 import sys
 from collections import deque
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from ..utils.errors import DataError, counted
 from ..utils.files import open_output
 from ..utils.terminal import told
 from .arguments import PredictArguments
+from .loading import loading_errors
 from .rows import row_writer
 
 
@@ -41,12 +43,12 @@ def predict(arguments: PredictArguments) -> None:
 
 def answering_of(arguments: PredictArguments) -> Any:
     """Return the class of the answerer. Raises `DataError` for options that it does not take."""
-    try:
-        check_folder(arguments.model)
-        settings, _ = PreTrainedConfig.get_config_dict(arguments.model)
+    name, action = arguments.model, None
+    # Faults of a folder are reported where the model is loaded; without the Hub, that would only wait again.
+    with suppress(Exception) if Path(name).exists() else loading_errors("--model", name):
+        check_folder(name)
+        settings, _ = PreTrainedConfig.get_config_dict(name)
         action = action_in(settings)
-    except Exception:  # of files, network, configuration: reported where the model is loaded
-        action = None
     task = named(action or CLASSIFY)  # linear models and unknown ones classify
     if (answering := task.answering) is None:
         raise DataError(f"--model {arguments.model}: {task.refusal}")

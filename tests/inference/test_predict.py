@@ -142,7 +142,7 @@ def test_standard_output_and_format(folder, tmp_path, capfd):
 )
 def test_a_row_that_cannot_be_read_is_told_before_the_model_is_loaded(tmp_path, capsys, name, content, fault):
     (tmp_path / name).write_text(content)
-    asked = ["--model", str(tmp_path / "no model"), "--input", str(tmp_path / name)]
+    asked = ["--model", str(tmp_path), "--input", str(tmp_path / name)]
     assert fault in refusal(capsys, predict.main, asked)
 
 

@@ -79,6 +79,8 @@ WRONG = {
     "required option": ("compare", "runs: required, before all options"),
     "missing file": ("data --train_file gone.csv", "gone.csv: cannot be read: No such file or directory"),
     "missing folder": ("train-tokens --data_dir gone", "gone: folder not found"),
+    "missing model": ("predict --model {folder}/none", "--model {folder}/none: folder not found"),
+    "missing run": ("compare {run} ./none", "--runs ./none: folder not found"),
     "file as folder": ("train-answers --output_dir {file}", "--output_dir {file}: this is a file, or a link"),
     "link to itself": ("train-answers --output_dir {loop}", "--output_dir {loop}: this is a file, or a link to none"),
     "foreign folder": ("train-answers --output_dir {folder}", "holds files that do not belong to a run"),
@@ -112,7 +114,7 @@ ACCEPTED = [
     "data --train_file {loop}",
     "convert --input gpt2 --output_dir new",
     "pretrain --help_all",
-    "compare runs/a runs/b",
+    "compare one another",
     "figures attention-masks --output_dir new",
 ]
 
