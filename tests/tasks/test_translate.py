@@ -83,6 +83,7 @@ def test_learns_and_keeps_its_translations(run: Path, data: Path) -> None:
     verdict, *rest = (run / "results.md").read_text().splitlines()
     assert "BLEU on test is" in verdict
     assert f"test: {ROWS['test']} texts, checkpoint-" in "\n".join(rest)
+    assert "on validation, beam 2" in "\n".join(rest)
 
 
 @pytest.mark.parametrize("which", ["run", "two_vocabularies"])
