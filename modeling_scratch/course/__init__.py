@@ -30,14 +30,13 @@ def check(name: str, answer: Any) -> None:
         return
     called_with: tuple[Any, ...] = ()  # last
 
-    @wraps(answer)
     def recorded(*arguments: Any) -> Any:
         nonlocal called_with
         called_with = arguments
         return answer(*arguments)
 
     try:
-        hint = CHECKS[name].find(recorded if isfunction(answer) else answer)
+        hint = CHECKS[name].find(wraps(answer)(recorded) if isfunction(answer) else answer)
     except Exception as error:  # of code that a student is about to write: any
         hint = failure(error, answer, called_with)
     print(f"{name} is right. {CHECKS[name].shows}" if hint is None else f"{name} is not right yet: {hint}")

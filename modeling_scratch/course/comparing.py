@@ -61,9 +61,7 @@ class Check:
 
 
 def difference(found: Any, wanted: Any, tolerance: float) -> str | None:
-    """In words, how a result differs from the one that was expected; None: numbers and tensors are equal up to
-    rounding, lists and tuples item by item.
-    """
+    """In words, how a result differs from the one that was expected, beyond rounding; None where it does not."""
     number = found.item() if isinstance(found, Tensor) and found.numel() == 1 else found
     if isinstance(wanted, int | float) and not isinstance(wanted, bool) and isinstance(number, Real):
         is_equal = math.isclose(number, wanted, rel_tol=tolerance, abs_tol=tolerance)

@@ -32,12 +32,12 @@ def named_tensors(model: torch.nn.Module) -> dict[str, Tensor]:
 
 def differing(found: dict[str, Tensor], wanted: dict[str, Tensor]) -> set[str]:
     """Return the names of tensors that are not equal bit for bit, or that one lacks."""
-    one, other = (
-        {(name, each.shape, each.dtype, each.contiguous().flatten().view(torch.uint8).numpy().tobytes())
-         for name, each in tensors.items()}
-        for tensors in (found, wanted)
-    )  # fmt: skip
-    return {name for name, *_ in one ^ other}
+    both = found.keys() & wanted.keys()
+    return (found.keys() ^ wanted.keys()) | {name for name in both if _bits(found[name]) != _bits(wanted[name])}
+
+
+def _bits(tensor: Tensor) -> tuple[Any, ...]:
+    return tensor.shape, tensor.dtype, tensor.contiguous().flatten().view(torch.uint8).numpy().tobytes()
 
 
 def tensors_in(value: Any) -> Iterator[Tensor]:

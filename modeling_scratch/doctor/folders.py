@@ -108,7 +108,7 @@ def _ended(child: "subprocess.Popen[bytes]", step: Check, seconds: float) -> str
     """Return how a child without a next finding ended."""
     what, done = ("Loading", "loaded") if step is loading else ("It", "ran")
     try:
-        status = child.wait(timeout=0.1)
+        status = child.wait(timeout=5)  # one that exits closes its pipe some time before
     except subprocess.TimeoutExpired:
         return f"{what} did not end within {seconds:g} seconds."
     how = f"signal {-status}" if status < 0 else f"exit status {status}"

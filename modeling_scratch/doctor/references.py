@@ -29,15 +29,16 @@ def outputs_of(model: PreTrainedModel, batch: Batch, **options: Any) -> Any:
 def fault_of_loss(subject: Subject, batch: Batch) -> str:
     """Return what is wrong with the loss of a batch; empty if it is that of its logits and labels."""
     outputs = outputs_of(subject.redrawn, batch)
-    loss, due = outputs["loss"], due_loss(subject, outputs, batch)
+    loss, due = outputs["loss"].detach(), due_loss(subject, outputs, batch).detach()
     if distance(loss, due) < TOLERANCE:
         return ""
     known = ""
     if subject.head != ANSWER:
         found = mistakes(subject, values(outputs), batch["labels"])
         known = next((f" {what}" for what, other in found if distance(loss, other) < TOLERANCE), "")
-        is_meant = _is_weighted(subject, outputs, batch["labels"]) or _has_a_term_more(subject, batch, loss - due)
-        if is_meant and not known:
+        if not known and _is_weighted(subject, outputs, batch["labels"]):
+            return ""
+        if not known and _has_a_term_more(subject, batch, loss - due):
             return ""
     return f"The loss is {float(loss):.4g}; that of its logits and labels is {float(due):.4g}.{known}"
 

@@ -39,9 +39,9 @@ def cache(subject: Subject) -> None:
 
     Read one by one, several in a step, in a padded batch, with rows that change places, and in turns with other texts.
     """
-    is_slow, what = not _takes_cache(subject), "`forward` has no argument past_key_values"
-    require(not is_slow or not subject.model.can_generate(), f"{what}: generation computes every token again.")
-    only_if(not is_slow, f"{what}.")
+    takes_it, what = _takes_cache(subject), "`forward` has no argument past_key_values"
+    require(takes_it or not subject.model.can_generate(), f"{what}: generation computes every token again.")
+    only_if(takes_it, f"{what}.")
     is_asked = subject.reads("use_cache") or takes_any(subject.signature)
     require(is_asked, "`forward` has no argument use_cache, by which `generate` asks for past_key_values.")
     plain, whole, name = subject.batch(), subject.longest_batch(), subject.read_name

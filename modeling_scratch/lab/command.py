@@ -206,7 +206,7 @@ def train_all(
         print(f"{number} of {len(wanted)}: {variant.name}, seed {seed}: {what}", flush=True)
         if variant is variants[0]:
             check_base(result, seed, scores)
-            if result["scores"].get("accuracy", 1.0) <= record.get("majority", 0.0):
+            if result["scores"].get("accuracy", 1.0) <= record.get("majority", -1.0):  # 0 is an accuracy, too
                 warning = "the base is no better than the most frequent label: give more --max_steps"
                 print(f"WARNING: {warning}", file=sys.stderr)
         if output in missing[:1] and (left := len(missing) - 1):

@@ -86,7 +86,7 @@ async function showAsked() {
 const fnv = (word) => // of tokens.py
   new TextEncoder().encode(word).reduce((found, byte) => Math.imul(found ^ byte, 16777619) >>> 0, 2166136261);
 
-/** Of a tokenizer without unknown words, those that the training had not; scripts without blanks have no words. */
+/** Words that the training texts lack, or that the tokenizer does not know; scripts without blanks have no words. */
 function unseenWords(parts, pieces) {
   const seen = new Set(state.explanation.tokenizer.seen_words);
   if (!seen.size) return pieces.filter(({ how }) => how === "unknown").map(({ text: word }) => word);
