@@ -67,9 +67,8 @@ def other_command(path: Path) -> str:
 def unknown_format(path: Path, formats: Iterable[str]) -> DataError:
     """Return the error for a file of none of these formats."""
     advice = "name a table of text .csv, whatever its delimiter; unpack an archive; save a sheet as .xlsx"
-    advice = other_command(path).removeprefix("; ") or advice
-    compressed = f"those of texts also before {', '.join(OPENERS)}"
-    return DataError(f"{path}: unknown format; supported suffixes: {', '.join(formats)}, {compressed}; {advice}")
+    supported = f"{', '.join(formats)}, those of texts also before {', '.join(OPENERS)}"
+    return DataError(f"{path}: unknown format; supported suffixes: {supported}; {advice}{other_command(path)}")
 
 
 @contextmanager

@@ -103,8 +103,8 @@ class Task:
     lab: ClassVar[Comparison | None] = None  # None: the lab does not train it
 
     def __init_subclass__(cls) -> None:
-        if cls.answering:
-            cls.answering.name = cls.name
+        if answering := vars(cls).get("answering"):  # its own: another task may inherit that of this one
+            answering.name = cls.name
 
     @property
     def program(self) -> str:
