@@ -343,7 +343,7 @@ def _absent_warnings(splits: Mapping[str, Sequence[Example]], names: Mapping[Lab
     for split, rows in splits.items():
         absent = sorted(quoted(names[label]) for label in names.keys() - _counts(rows).keys())
         if absent and split != "train":
-            yield f"{split}: has no text of {some(absent)}, which its scores do not tell of"
+            yield f"{split}: has no text of {some(absent)}, which its scores do not cover"
 
 
 def _conflict_warnings(conflicts: Sequence[Mapping[Any, str]]) -> list[str]:

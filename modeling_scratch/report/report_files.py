@@ -54,7 +54,7 @@ def _ties(trainer: "Trainer") -> str:
     name, state = deciding_metric(trainer.args), trainer.state
     equal = [each["step"] for each in state.log_history if each.get(name) == state.best_metric]
     until = {step for step in equal if step <= state.best_global_step}  # the last weights are evaluated once more
-    return f", and the last of {len(until)} steps with its score" if len(until) > 1 else ""
+    return f", and the last of {len(until)} steps with the same score" if len(until) > 1 else ""
 
 
 def write_report(trainer: "Trainer", report: Any, curve: Sequence[Any]) -> None:

@@ -237,7 +237,7 @@ def test_the_proposed_map_is_taken(tmp_path: Path) -> None:
     assert "'BILLING' (1 row) of 'billing' (40 rows)" in alike
     listed = "can hardly be learned: 'logins' (1, like 'login')"
     small_told = f"classes with fewer than 5 rows {listed}; add rows, or leave theirs out by"
-    absent = "validation: has no text of 'BILLING', 'log in', 'logins', which its scores do not tell of"
+    absent = "validation: has no text of 'BILLING', 'log in', 'logins', which its scores do not cover"
     assert (small, others) == (f"{small_told} --drop_labels logins", [absent])
     _, _, options = alike.partition("--label_map ")
     data = load(tmp_path, label_map=shlex.split(options))

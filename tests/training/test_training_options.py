@@ -153,7 +153,7 @@ def test_the_groups_of_weight_decay_stay_and_the_head_is_logged(tmp_path: Path) 
 # Early stopping
 
 
-@pytest.mark.parametrize(("rate", "told"), [("2e-2", "."), ("1e-9", ", and the last of 2 steps with its score.")])
+@pytest.mark.parametrize(("rate", "told"), [("2e-2", "."), ("1e-9", ", and the last of 2 steps with the same score.")])
 def test_stops_after_so_many_evaluations_without_a_better_one(
     rate: str, told: str, reviews: Path, tmp_path: Path
 ) -> None:
