@@ -178,9 +178,10 @@ def _only(candidates: Sequence[str], kind: str, columns: Mapping[str, Sequence[o
         hint = f"{hint}: {lists}, with --class_names {' '.join(candidates)}"
     if nested and (kind == "text" or not candidates):
         advice = "export a table such as CSV, or use pandas.json_normalize"
-        if tasks := [TASK_OF_COLUMN[name] for name in nested if name in TASK_OF_COLUMN]:
-            advice = f"`modeling-scratch train-{tasks[0]}` trains on such files"
-        hint = f"{nested[0]!r} has objects or lists: {advice}"
+        named = min(nested, key=lambda name: name not in TASK_OF_COLUMN)
+        if named in TASK_OF_COLUMN:
+            advice = f"`modeling-scratch train-{TASK_OF_COLUMN[named]}` trains on such files"
+        hint = f"{named!r} has objects or lists: {advice}"
     raise DataError(f"{where}: {what}; choose one with --{kind}_column ({hint})")
 
 

@@ -17,14 +17,23 @@ SAMPLE_RECORDS = 100
 NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 SEPARATOR_LINE = re.compile(r"\ufeff?\"?sep=(.)\"?\s*")  # of Excel, above the header
 ESCAPED_QUOTE = re.compile(r'\\"\w')  # not doubled, nor at the end of a field
-ESCAPED = re.compile(r"\\(.)")
+STRAY = re.compile(rf'(?<!\\)(\\\\)*(\\[^"\\\n{"".join(DELIMITERS)}])')  # an escape of nothing, as in C:\new
 BLANK_BEFORE_QUOTE = re.compile(r'[,;\t|] +"')  # as in `a, "b"`
 
 
 def parsed(lines: Iterable[str], delimiter: str, **style: Any) -> Any:
     """Return a `csv.reader`. style: of quotes, its other options."""
     csv.field_size_limit(MAX_FIELD_CHARACTERS)
+    lines = _without_strays(lines) if "escapechar" in style else lines
     return csv.reader(lines, delimiter=delimiter, strict=True, **style)
+
+
+def _without_strays(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the lines. Raises `csv.Error` for a backslash that the reader would drop."""
+    for line in lines:
+        if stray := STRAY.search(line):
+            raise csv.Error(f'{stray[2]} is no escape, unlike \\" above it')
+        yield line
 
 
 def _are_literal(lines: Iterable[str], delimiter: str, is_tsv: bool, **style: Any) -> bool:
@@ -54,8 +63,7 @@ def find_dialect(sample: list[str], rest: Iterable[str], given: str | None, is_t
     if is_tsv and not given and ("\t" in first or not {*first} & {*DELIMITERS}):
         given = "\t"
     style: dict[str, Any] = {"skipinitialspace": given != "\t" and any(map(BLANK_BEFORE_QUOTE.search, sample))}
-    is_escape = {*chain.from_iterable(map(ESCAPED.findall, sample))} <= {'"', "\\", *DELIMITERS}  # unlike in C:\new
-    if is_escape and any(map(ESCAPED_QUOTE.search, sample)):
+    if any(map(ESCAPED_QUOTE.search, sample)) and not any(map(STRAY.search, sample)):
         style["escapechar"] = "\\"
     whole, start = tee(chain(sample, rest))
     found = _delimiter(start, [given] if given else DELIMITERS, **style)

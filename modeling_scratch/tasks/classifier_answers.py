@@ -34,9 +34,8 @@ class Classification(Answerer):
         """Load a classifier, of pairs if the arguments name two columns; or the linear model of a folder."""
         options = {"top_k": arguments.top_k, "threshold": arguments.threshold}
         of_these = PairClassification if arguments.has_pairs else cls
-        answerer = of_these(
-            load_classifier(arguments), {"top_k": MORE_THAN_ANY}, options, batch_size=arguments.batch_size
-        )
+        pipe, limits = load_classifier(arguments), {"top_k": MORE_THAN_ANY}
+        answerer = of_these(pipe, limits, options, batch_size=arguments.batch_size)
         if gives_numbers(answerer.config) and any(value is not None for value in options.values()):
             raise DataError("the model predicts numbers, without the probabilities that --top_k and --threshold need")
         return answerer

@@ -88,6 +88,10 @@ def test_what_pandas_writes_is_read(tmp_path: Path, name: str, options: dict) ->
     write = writers.get((tmp_path / name).suffix, table.to_json)
     write(tmp_path / name, **({} if "json" in name else {"index": False}) | options)
     assert rows_of(tmp_path / name) == table.to_dict("records")
+    if options.get("escapechar") and name == "a.csv":  # a later backslash that escapes nothing is not lost
+        (tmp_path / name).write_text((tmp_path / name).read_text() + "x,b\n" * 300 + "C:\\new,a\n")
+        with fault("row 306 (line 308): \\n is no escape"):
+            rows_of(tmp_path / name)
 
 
 @pytest.mark.parametrize(

@@ -406,10 +406,8 @@ def test_a_step_is_that_of_the_weighted_cross_entropy(
             weight -= 0.5 * weight.grad
     size = {"per_device_train_batch_size": batch, "gradient_accumulation_steps": accumulated, "max_steps": 1}
     size |= {"learning_rate": 0.5, "optim": "sgd", "lr_scheduler_type": "constant", "weight_decay": 0}
-    found = trained(
-        tmp_path, model, rows, compute_loss_func=loss, label_smoothing_factor=smoothing, **size
-    ).training_loss
-    assert found == pytest.approx(float(expected.detach()), abs=1e-5)
+    found = trained(tmp_path, model, rows, compute_loss_func=loss, label_smoothing_factor=smoothing, **size)
+    assert found.training_loss == pytest.approx(float(expected.detach()), abs=1e-5)
     torch.testing.assert_close(model.state_dict(), reference.state_dict())
 
 
