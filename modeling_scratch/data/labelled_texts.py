@@ -103,10 +103,7 @@ class ReviewData:
         return zip(self.texts(split), shown)
 
     def conflicts(self) -> list[dict[str, str]]:
-        """Return of each text that occurs with different labels the place of each label.
-
-        A part of a set is another label: training on it would have a class absent that the other row has.
-        """
+        """Return of each text that occurs with different labels, or sets of labels, the place of each."""
         places: dict[str, dict[str, str]] = {}
         for split in self.splits:
             for (text, label), where in zip(self._shown(split), self.places_of(split)):

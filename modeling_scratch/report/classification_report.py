@@ -86,7 +86,6 @@ KINDS = {
     ),
 }
 
-
 OF_CLASSES = {"precision": "precision", "recall": "recall", "f1": "F1", "support": "support"}
 
 

@@ -109,7 +109,6 @@ class Service:
 
 # Types of requests, answers and errors, from what a task reads and answers
 
-
 STRICT = ConfigDict(extra="forbid", strict=True)
 ERRORS = {
     400: "The body is not JSON.",
@@ -153,11 +152,8 @@ def request_type(answerer: Answerer, max_texts: int, max_characters: int) -> Any
 
 def answer_type(answerer: Answerer) -> Any:
     """Return the type of an answer: what the pipeline returns to one text or to several, and further fields."""
-    kinds = {
-        "outputs": answerer.answers,
-        "truncated": bool,
-        **{name: kind for name, (_, kind) in answerer.added.items()},
-    }
+    added = {name: kind for name, (_, kind) in answerer.added.items()}
+    kinds = {"outputs": answerer.answers, "truncated": bool, **added}
     fields: Any = {name: (kind | list[kind], ...) for name, kind in kinds.items()}  # type: ignore[valid-type]
     told = "The words of each text that the model has not seen, if there are any."
     fields[UNKNOWN_WORDS] = list[str] | list[list[str]], Field([], description=told)
