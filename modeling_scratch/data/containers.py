@@ -2,6 +2,7 @@
 """Tables and texts in the containers of Python: pandas, `datasets`, Arrow, NumPy, and lists, dicts and generators."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import datasets
@@ -36,7 +37,7 @@ def as_table(data: Any, where: str) -> pd.DataFrame | datasets.Dataset:
             return pd.DataFrame(map(list, rows), columns=[TEXT_NAMES[0], LABEL_NAMES[0]])
     except (TypeError, ValueError) as error:
         why = f" ({one_line(error)})"
-    raise DataError(f"{where} is a {type(data).__name__}, not {KINDS}{why}")
+    raise DataError(f"{where}: cannot read the {type(data).__name__} as a table{why}; give {KINDS}")
 
 
 def is_splits(data: Mapping[str, Any], names: Iterable[str]) -> bool:
@@ -50,6 +51,8 @@ def texts_in(data: Any, columns: Sequence[str], where: str) -> list[Any]:
     A table with one column, where one is asked for, may name it otherwise. A string is one text, and a dict of strings
     one row. Raises `DataError` for a table without the columns, and for what has no texts.
     """
+    if _is_file(data):
+        raise DataError(f"{where}: {data} is a file; give its table, such as that of `pandas.read_csv`")
     if isinstance(data, str):
         return [data]
     if isinstance(data, Mapping) and all(isinstance(value, str) for value in data.values()):
@@ -75,6 +78,13 @@ def strings_in(data: Any, where: str) -> list[str]:
     if others := [text for text in texts if not isinstance(text, str)]:
         raise DataError(f"{where}: {others[0]!r:.40} is not a text")
     return texts
+
+
+def _is_file(data: Any) -> bool:
+    try:
+        return isinstance(data, str | Path) and Path(data).is_file()
+    except OSError:  # a text, which is too long for the name of a file
+        return False
 
 
 def _listed(values: Any, where: str = "data") -> list[Any]:

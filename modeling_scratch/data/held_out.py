@@ -72,7 +72,7 @@ class Division:
         distinct = list(dict.fromkeys(keys))
         size = max(1, round(fraction * len(distinct)))
         if size * len(missing) >= len(distinct):
-            few = f"{counted(len(distinct), f'different {self.what}')} are too few to hold out {' and '.join(missing)}"
+            few = f"too few to hold out {' and '.join(missing)}: {counted(len(distinct), f'different {self.what}')}"
             raise DataError(f"{few}; add {self.what}s, or a validation file")
         split_of: dict[str, str] = {}
         for split in missing:

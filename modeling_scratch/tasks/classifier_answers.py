@@ -103,7 +103,7 @@ class Classification(Answerer):
     @property
     def counts(self) -> dict[str, int]:
         return {
-            "texts without a label, as none reaches --threshold": self.unsure,
+            "texts without a label, as none is likely enough (--threshold)": self.unsure,
             "rows without text, which get no label or score": self.empty,
             f"texts truncated to {self.pipe.limit} tokens": self.cut,
             **super().counts,

@@ -211,7 +211,7 @@ def test_splits_that_are_held_out_of_train_have_its_proportions(tmp_path: Path, 
 
 def test_too_little_to_hold_out_is_said(tmp_path: Path) -> None:
     write(tmp_path / "train.csv", reviews(2))
-    with fault("2 different rows are too few", "validation and test", "validation file"):
+    with fault("too few to hold out validation and test: 2 different rows", "validation file"):
         load(tmp_path)
     write(tmp_path / "train.csv", {"text": [f"text {row}" for row in range(11)], "label": ["rare", *"aaaaabbbbb"]})
     with fault("leaves train without a text of 'rare'", "--drop_labels"):

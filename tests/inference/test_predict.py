@@ -204,7 +204,7 @@ def test_a_label_has_to_reach_the_threshold(folder, source, tmp_path, capfd):
     expected = [{**answer, "label": answer["label"] if answer["score"] >= threshold else None} for answer in plain]
     assert answers == expected != plain
     below = sum(answer["label"] is None for answer in answers)
-    assert f"texts without a label, as none reaches --threshold: {below}" in capfd.readouterr().err
+    assert f"texts without a label, as none is likely enough (--threshold): {below}" in capfd.readouterr().err
     several = save_classifier(tmp_path / "model", problem_type="multi_label_classification")
     every = predicted(several, source, tmp_path / "every.jsonl", "--threshold", "0")
     answers = predicted(several, source, tmp_path / "some.jsonl", "--threshold", "0.6", "--top_k", "2")

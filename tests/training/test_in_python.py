@@ -56,7 +56,7 @@ def test_tables_in_memory_give_a_report_and_a_folder(tables: dict[str, pd.DataFr
     for held in (*tables_of_texts, table["text"], dataset["text"], np.array(texts), iter(texts), tuple(texts)):
         assert [each["label"] for each in report.predict(held)] == [each["label"] for each in answers]
     assert [each["label"] for each in report.predict({"text": texts[0]})] == [answers[0]["label"]]
-    for refused in (table.drop(columns="text").assign(other=texts), 7, b"film", [7], [("one", "other")]):
+    for refused in (table.drop(columns="text").assign(other=texts), 7, b"film", [7], [("one", "other")], __file__):
         with pytest.raises(DataError, match="predict"):
             report.predict(refused)
     wrong_answers = (report.folder / "misclassified.csv").read_text()
@@ -95,7 +95,7 @@ def test_errors_are_exceptions_of_one_line(tables: dict[str, pd.DataFrame], tmp_
         (table, {"search_trials": 2}, "search_trials"),
         (tmp_path, {"preset": "bort"}, "preset bort: the choices are"),
         ({"train": table, "holdout": table}, {}, "'holdout'"),
-        (7, {}, "data is a int"),
+        (7, {}, "data: cannot read the int as a table"),
         ({"train": table, "val": table, "valid": table}, {}, "validation split"),
         (table[:0], {}, "data has no rows"),
         (pd.DataFrame({"text": ["a", "b"], "label": [1, "x"]}), {}, "several types"),
