@@ -130,10 +130,17 @@ def _size_warnings(counts: Mapping[Label, int], is_one_class: bool) -> list[str]
     """Return warnings on small classes, and on classes of very unlike sizes."""
     warnings = []
     if small := [label for label in sorted(counts, key=str) if counts[label] < LEAST_ROWS]:
-        large = [str(label) for label in counts if counts[label] >= LEAST_ROWS]
-        listed = some([f"{quoted(label)} ({counts[label]}{_like(label, large)})" for label in small], MOST_SHOWN)
-        option = shlex.join(["--drop_labels", *map(str, small[:MOST_SHOWN])])
-        advice = f"; add rows, or leave theirs out by {option}" if len(counts) - len(small) > 1 else ""
+        misspelt = {label: found for label in small if (found := _likely_class(str(label), counts))}
+        likes = {label: f", like {quoted(found)}" for label, found in misspelt.items()}
+        listed = some([f"{quoted(label)} ({counts[label]}{likes.get(label, '')})" for label in small], MOST_SHOWN)
+        others = [str(label) for label in small if label not in misspelt][:MOST_SHOWN]
+        ways = ["add rows"]
+        if others and len(counts) - len(small) > 1:
+            ways.append(f"leave theirs out by {shlex.join(['--drop_labels', *others])}")
+        if misspelt:
+            maps = [f"{label}={found}" for label, found in misspelt.items()][:MOST_SHOWN]
+            ways.append(f"read misspelt ones as others by {shlex.join(['--label_map', *maps])}")
+        advice = f"; {', or '.join(ways)}" if len(ways) > 1 else ""
         warnings.append(f"classes with fewer than {LEAST_ROWS} rows can hardly be learned: {listed}{advice}")
     if is_one_class and counts and is_imbalanced(Counter(counts).elements()):
         (frequent, most), *_, (rare, fewest) = Counter(_learnable(counts)).most_common()
@@ -143,10 +150,12 @@ def _size_warnings(counts: Mapping[Label, int], is_one_class: bool) -> list[str]
     return warnings
 
 
-def _like(label: Label, large: Sequence[str]) -> str:
-    """Return the large class of which a label is probably a misspelling."""
-    close = get_close_matches(str(label), large, 1, MISSPELT)
-    return f", like {quoted(close[0])}" if close else ""
+def _likely_class(label: str, counts: Mapping[Label, int]) -> str | None:
+    """Return the class of enough rows of which a label is probably a misspelling, unlike a numbered one."""
+    large = [str(each) for each in counts if counts[each] >= LEAST_ROWS]
+    is_word = not any(sign.isdigit() or sign == "=" for sign in label)  # --label_map divides at the sign =
+    close = get_close_matches(label, large, 1, MISSPELT) if is_word else []
+    return close[0] if close else None
 
 
 def _counted(label: Label, counts: Mapping[Label, int]) -> str:
