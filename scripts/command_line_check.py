@@ -8,7 +8,7 @@ parsers. What cannot be known without the libraries is left to the program.
 import argparse
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from difflib import get_close_matches
 from importlib.metadata import version
 from os.path import lexists
@@ -17,7 +17,7 @@ from runpy import run_path
 from typing import Any, NoReturn
 
 OPTIONS = Path(__file__).parent / "help" / "options.json"
-RULE = Path(__file__).resolve().parents[1] / "modeling_scratch" / "run" / "layout.py"
+LAYOUT = Path(__file__).resolve().parents[1] / "modeling_scratch" / "run" / "layout.py"
 TYPES = {"int": int, "float": float}
 FILES = {"train_file", "validation_file", "test_file", "unlabelled_file"}
 READ_INPUT = {"predict"}  # programs whose --input is a file, not a model
@@ -72,27 +72,32 @@ def check_command_line(name: str, arguments: Sequence[str]) -> None:
     found, unknown = parser.parse_known_args(_with_first(parser.first, arguments))
     if unknown and is_same:
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
-    given = vars(found)
-    for option in (FILES | ({"input"} if name in READ_INPUT else set())) & given.keys():
-        for path in given[option] if isinstance(given[option], list) else [given[option]]:
-            if path is not None and not _is_there(path):
-                parser.error(f"{path}: cannot be read: No such file or directory")
-    for option in (MODELS | (set() if name in READ_INPUT else {"input"})) & given.keys():
-        for path in given[option] if isinstance(given[option], list) else [given[option]]:
-            if path is not None and _is_missing_folder(path):
-                parser.error(f"--{option} {path}: folder not found")
+    _check_paths(parser, name in READ_INPUT, vars(found))
+
+
+def _check_paths(parser: Parser, reads_input: bool, given: Mapping[str, Any]) -> None:
+    """Refuse files and folders that are missing, and a folder that a run cannot use."""
+    layout = run_path(str(LAYOUT))  # to import it would import the package
+    for _, path in _paths(FILES | ({"input"} if reads_input else set()), given):
+        if not _is_there(path):
+            parser.error(f"{path}: cannot be read: No such file or directory")
+    for option, path in _paths(MODELS | (set() if reads_input else {"input"}), given):
+        if layout["is_path"](path) and not Path(path).exists():
+            parser.error(f"--{option} {path}: folder not found")
     if given.get("data_dir") is not None and not Path(given["data_dir"]).exists():
         parser.error(f"{given['data_dir']}: folder not found")
     if given.get("output_dir") is not None and "resume_from_checkpoint" in given:
-        _check_run_folder(parser, Path(given["output_dir"]), given)
+        overwrites = given.get("overwrite") not in (None, False, "False", "false")
+        is_new = not given["resume_from_checkpoint"]  # a run that is resumed continues in its folder
+        if reason := layout["refusal"](Path(given["output_dir"]), overwrites, is_new=is_new):
+            parser.error(reason)
 
 
-def _check_run_folder(parser: Parser, folder: Path, given: Mapping[str, Any]) -> None:
-    """Refuse a folder that a run cannot use. A run that is resumed continues there."""
-    refusal = run_path(str(RULE))["refusal"]  # to import it would import the package
-    overwrites = given.get("overwrite") not in (None, False, "False", "false")
-    if reason := refusal(folder, overwrites, is_new=not given.get("resume_from_checkpoint")):
-        parser.error(reason)
+def _paths(options: Set[str], given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the values of these options, some of which take several."""
+    for option in options & given.keys():
+        values = given[option] if isinstance(given[option], list) else [given[option]]
+        yield from ((option, value) for value in values if value is not None)
 
 
 def _with_first(option: str | None, arguments: Sequence[str]) -> list[str]:
@@ -100,13 +105,6 @@ def _with_first(option: str | None, arguments: Sequence[str]) -> list[str]:
     if option is None or not arguments or arguments[0].startswith("-"):
         return [*arguments]
     return [option, *arguments]
-
-
-def _is_missing_folder(name: str) -> bool:
-    """Return whether a name is clearly a path, as bridges/model_sources.py tells it from a name on the Hub."""
-    path = Path(name)
-    is_path = len(path.parts) > 2 or name[:1] in "./~" or (len(path.parts) == 2 and path.parent.is_dir())
-    return is_path and not path.exists()
 
 
 def _is_there(path: str) -> bool:

@@ -19,6 +19,7 @@ import modeling_scratch
 from ..configuration_scratch import ScratchConfig
 from ..modeling_base import ScratchPreTrainedModel
 from ..pipelines import TARGET_FOLDER
+from ..run.layout import is_path
 from ..utils.errors import DataError, first_few, hidden_messages, one_line
 from ..utils.options import retired
 from .configs import FAMILIES, why_not
@@ -105,10 +106,9 @@ def check_folder(name: str, option: str = "") -> None:
     A name that is clearly a path does not cause a request to the Hub.
     """
     path, where = Path(name), f"{option} {name}".lstrip()
-    is_path = len(path.parts) > 2 or name[:1] in "./~" or (len(path.parts) == 2 and path.parent.is_dir())
     if path.is_file():
         raise DataError(f"{where}: a file; name the folder of a model")
-    if is_path and not path.is_dir():
+    if is_path(name) and not path.is_dir():
         raise DataError(f"{where}: folder not found")
     if is_linear(path):
         what = "a linear model, which only `modeling-scratch predict` reads"

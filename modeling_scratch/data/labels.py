@@ -130,15 +130,17 @@ def _size_warnings(counts: Mapping[Label, int], is_one_class: bool) -> list[str]
     """Return warnings on small classes, and on classes of very unlike sizes."""
     warnings = []
     if small := [label for label in sorted(counts, key=str) if counts[label] < LEAST_ROWS]:
-        misspelt = {label: found for label in small if (found := _likely_class(str(label), counts))}
+        large = [str(label) for label in counts if counts[label] >= LEAST_ROWS]
+        shown = small[:MOST_SHOWN]  # a comparison with each of thousands of classes would take minutes
+        misspelt = {label: found for label in shown if (found := _likely_class(str(label), large))}
         likes = {label: f", like {quoted(found)}" for label, found in misspelt.items()}
         listed = some([f"{quoted(label)} ({counts[label]}{likes.get(label, '')})" for label in small], MOST_SHOWN)
-        others = [str(label) for label in small if label not in misspelt][:MOST_SHOWN]
+        others = [str(label) for label in shown if label not in misspelt]
         ways = ["add rows"]
         if others and len(counts) - len(small) > 1:
             ways.append(f"leave theirs out by {shlex.join(['--drop_labels', *others])}")
         if misspelt:
-            maps = [f"{label}={found}" for label, found in misspelt.items()][:MOST_SHOWN]
+            maps = [f"{label}={found}" for label, found in misspelt.items()]
             ways.append(f"read misspelt ones as others by {shlex.join(['--label_map', *maps])}")
         advice = f"; {', or '.join(ways)}" if len(ways) > 1 else ""
         warnings.append(f"classes with fewer than {LEAST_ROWS} rows can hardly be learned: {listed}{advice}")
@@ -150,11 +152,10 @@ def _size_warnings(counts: Mapping[Label, int], is_one_class: bool) -> list[str]
     return warnings
 
 
-def _likely_class(label: str, counts: Mapping[Label, int]) -> str | None:
-    """Return the class of enough rows of which a label is probably a misspelling, unlike a numbered one."""
-    large = [str(each) for each in counts if counts[each] >= LEAST_ROWS]
+def _likely_class(label: str, classes: Sequence[str]) -> str | None:
+    """Return the class of which a label is probably a misspelling, unlike a numbered one."""
     is_word = not any(sign.isdigit() or sign == "=" for sign in label)  # --label_map divides at the sign =
-    close = get_close_matches(label, large, 1, MISSPELT) if is_word else []
+    close = get_close_matches(label, classes, 1, MISSPELT) if is_word else []
     return close[0] if close else None
 
 

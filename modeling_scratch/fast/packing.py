@@ -106,7 +106,7 @@ class Packing:
             mask, bias = group.masks[kind]
             output, _ = backend(module, *parts, mask, **{**kwargs, "position_bias": bias})  # (R, W, H, D)
             outputs.append(output.flatten(0, 1))
-        if rest := query.shape[2] - sum(group.segment_ids.numel() for group in self.groups):
+        if rest := query.shape[2] - sum(map(len, outputs)):
             outputs.append(outputs[0].new_zeros(rest, *outputs[0].shape[1:]))
         return (outputs[0] if len(outputs) == 1 else torch.cat(outputs))[None], None
 
@@ -120,8 +120,8 @@ class Packing:
         order, outputs, start = indices.argsort(), [], 0  # in packed order
         queries = query.squeeze(0).transpose(0, 1).index_select(0, order)
         for group, *parts in zip(self.groups, self._split(key), self._split(value)):
-            places = indices[order] - start
-            inside = (places >= 0) & (places < group.segment_ids.numel())
+            places, tokens = indices[order] - start, group.segment_ids.numel()
+            inside = (places >= 0) & (places < tokens)
             rows = places[inside] // group.segment_ids.shape[1]
             at = rows, torch.arange(len(rows)) - torch.searchsorted(rows, rows)
             shape = len(group.segment_ids), int(at[1].max()) + 1
@@ -130,7 +130,7 @@ class Packing:
             mask = same_segment(texts, group.segment_ids)
             output, _ = backend(module, in_rows.transpose(1, 2), *parts, mask, **kwargs)  # (R, columns, H, D)
             outputs.append(output[at])
-            start += group.segment_ids.numel()
+            start += tokens
         return torch.cat(outputs).index_select(0, order.argsort())[None]
 
 

@@ -64,8 +64,7 @@ class Report:
         `DataError` for what are no texts, and for a damaged folder.
         """
         given = texts_in(texts, trained_columns(str(self.folder)), "predict")
-        has_pairs = len(pair_columns(str(self.folder))) == 2
-        joined = [_text_of(text, has_pairs) for text in given]
+        joined = [_text_of(text, self._has_pairs) for text in given]
         answers = []
         for line in self._answerer.lines([(row, text, {}) for row, text in enumerate(joined)]) if joined else ():
             answer = {name: line[name] for name in ("label", "score")}
@@ -74,11 +73,14 @@ class Report:
             answers.append(answer)
         return answers
 
+    @property
+    def _has_pairs(self) -> bool:
+        return len(pair_columns(str(self.folder))) == 2
+
     @cached_property
     def _answerer(self) -> Any:
         arguments = PredictArguments(model=str(self.folder))
-        has_pairs = len(pair_columns(str(self.folder))) == 2
-        arguments.text_column = list(TEXT_FIELDS) if has_pairs else None  # there is no table to have them
+        arguments.text_column = list(TEXT_FIELDS) if self._has_pairs else None  # there is no table to have them
         answerer = TASK.answering.load(arguments)
         answerer.defaults["top_k"] = ALL
         return answerer

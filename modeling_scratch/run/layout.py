@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The folder of a run: who writes and reads each file, which of them a push takes, and whether a new run may use it.
+"""The folder of a run: who writes and reads each file, which of them a push takes, and what a new run may use.
 
 The model and its tokenizers are in sharing/model_files, by the rules of the libraries that read them. Only the standard
 library, and no other module of ours: `modeling-scratch` asks before it imports anything.
@@ -70,6 +70,12 @@ ENTRIES = (
     Entry("last-checkpoint", "the Hub, where it has the last one"),
 )
 SHARED = tuple(entry.name for entry in ENTRIES if entry.is_shared)
+
+
+def is_path(name: str) -> bool:
+    """Return whether the name of a model is clearly that of a folder, and not one of a repository on the Hub."""
+    parts = Path(name).parts
+    return len(parts) > 2 or name[:1] in "./~" or (len(parts) == 2 and Path(parts[0]).is_dir())
 
 
 def refusal(folder: Path, overwrites: bool, is_new: bool = True) -> str | None:

@@ -133,7 +133,7 @@ def test_what_a_program_may_accept_is_left_to_it(line: str, tmp_path: Path) -> N
 def test_a_missing_library_is_named_with_its_extra(
     name: str, room: str, library: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "argv", [])
+    monkeypatch.setattr(sys, "argv", ["modeling-scratch"])
     monkeypatch.setitem(sys.modules, library, None)
     monkeypatch.delitem(sys.modules, f"modeling_scratch.{room}", raising=False)
     with pytest.raises(SystemExit, match="2"):
